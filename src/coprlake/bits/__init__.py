@@ -1,0 +1,1 @@
+"""How bits lie in memory: words, sequences, ranks and prefix sums."""

@@ -1,0 +1,95 @@
+"""The one way to compile a hot loop, and the two ways to look at memory that NumPy has no word for.
+
+Everything hot in coprlake is a *kernel*: a plain function over NumPy arrays, compiled lazily so that it also takes
+read-only (memory-mapped) arrays, cached on disk, and free of the GIL. Kernels neither allocate nor raise: they return
+how much they handled, and the class that owns the arrays grows them and calls again.
+
+With ``NUMBA_DISABLE_JIT=1`` every kernel is ordinary Python, which is how the tests see inside them.
+"""
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import carray, njit, types
+from numba.extending import intrinsic, overload
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+U8Array = npt.NDArray[np.uint8]
+U16Array = npt.NDArray[np.uint16]
+U32Array = npt.NDArray[np.uint32]
+U64Array = npt.NDArray[np.uint64]
+I32Array = npt.NDArray[np.int32]
+I64Array = npt.NDArray[np.int64]
+
+
+def kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile `function` on its first call for the argument types it gets; cached between processes.
+
+    Where no cache can be kept (code imported from an archive, say), it is compiled anew in each process.
+    """
+    try:
+        return cast(Callable[P, R], njit(cache=True, nogil=True, error_model="numpy")(function))
+    except RuntimeError:  # numba: "no locator available"
+        return cast(Callable[P, R], njit(nogil=True, error_model="numpy")(function))
+
+
+def words_at(address: int, word_count: int) -> U64Array:
+    """The `word_count` 64-bit words that begin at `address`: how one kernel call looks into many mapped files.
+
+    The caller keeps the memory alive and vouches for the length. Inside a kernel this costs nothing.
+    """
+    pointer = ctypes.cast(int(address), ctypes.POINTER(ctypes.c_uint64))
+    return np.ctypeslib.as_array(pointer, shape=(int(word_count),))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _pointer(_typing: Any, _address: Any) -> Any:
+    signature = types.CPointer(types.uint64)(types.uint64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return signature, generate
+
+
+@overload(words_at, inline="always")  # type: ignore[untyped-decorator]
+def _words_at_in_kernel(address: Any, word_count: Any) -> Any:
+    def look(address: Any, word_count: Any) -> Any:
+        return carray(_pointer(np.uint64(address)), (word_count,), np.uint64)
+
+    return look
+
+
+def word_of(data: U8Array, offset: int) -> np.uint64:
+    """The eight bytes of `data` that begin at `offset`, as one little-endian word: ``data[offset:offset + 8]``.
+
+    The caller vouches that they are inside. Inside a kernel it is a single unaligned load.
+    """
+    assert 0 <= offset <= len(data) - 8
+    return np.uint64(int.from_bytes(data[offset : offset + 8].tobytes(), "little"))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _unaligned_load(_typing: Any, data: Any, _offset: Any) -> Any:
+    signature = types.uint64(data, types.int64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.gep(array.data, [arguments[1]])
+        return builder.load(builder.bitcast(address, ir.IntType(64).as_pointer()), align=1)
+
+    return signature, generate
+
+
+@overload(word_of, inline="always")  # type: ignore[untyped-decorator]
+def _word_of_in_kernel(data: Any, offset: Any) -> Any:
+    def load(data: Any, offset: Any) -> Any:
+        return _unaligned_load(data, np.int64(offset))
+
+    return load

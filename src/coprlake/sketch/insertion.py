@@ -1,0 +1,196 @@
+"""Insertion into the mutable sketch (paper 3.2): tokens move from list to list, and equal lists are one list.
+
+The paper looks a token's new list up for each pair of token and posting. Here many tokens gain the same postings at once (all
+tokens of a batch, or all that share a list of a spilled sketch), so all tokens that are on one list now will be on one list
+afterwards: the lookup is done for the first of them, and a note at the list (`moves`, valid for one `epoch`) serves the others.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, kernel
+from coprlake.sketch.lookup_map import find_or_add, remove
+from coprlake.sketch.posting_lists import LIVE_LISTS, Lists, decode, extend, free, has_posting, store, unite
+from coprlake.sketch.postings_hash import posting_hash, postings_hash
+from coprlake.sketch.token_map import DIRECT, LIST, PAYLOAD, find_entry, set_value, value_of
+
+TOKENS, OWN_EPOCH, OWN_LIST = 0, 1, 2
+"""Where `Parts.sizes` holds the number of tokens, and the list of just the inserted postings in an epoch."""
+NO_ROOM: Final = -1
+
+
+class Parts(NamedTuple):
+    """Everything a mutable sketch consists of."""
+
+    entries: U64Array  # the token map
+    slots: U32Array  # the lookup map
+    lists: Lists
+    direct_moves: U32Array  # as `Lists.moves`, for tokens with one posting, which have no list yet
+    direct_epochs: U32Array
+    scratch: U16Array  # two lists of postings
+    sizes: I64Array
+
+
+@kernel
+def entries_limit(entries: U64Array) -> int:
+    """How many tokens the map takes before it must grow: three quarters keep the chains short."""
+    return len(entries) * 3 // 4
+
+
+@kernel
+def slots_limit(slots: U32Array) -> int:
+    """How many lists the lookup map takes before it must grow."""
+    return len(slots) * 5 // 8
+
+
+@kernel
+def _keep_one(parts: Parts, number: int) -> int:
+    """Deduplicate a list that was just made (NO_ROOM passes through): the list that all its tokens shall use."""
+    if number == NO_ROOM:
+        return NO_ROOM
+    kept = find_or_add(parts.slots, parts.lists, number)
+    if kept != number:
+        free(parts.lists, number)
+    return kept
+
+
+@kernel
+def _own_list(parts: Parts, postings: U16Array, epoch: int, short_list_postings: int) -> int:
+    """The value for a token that had no posting before: `postings` themselves."""
+    if len(postings) == 1:
+        return DIRECT | np.int64(postings[0])
+    if parts.sizes[OWN_EPOCH] != epoch:
+        number = _keep_one(parts, store(parts.lists, postings, postings_hash(postings), short_list_postings))
+        if number == NO_ROOM:
+            return NO_ROOM
+        parts.sizes[OWN_EPOCH] = epoch
+        parts.sizes[OWN_LIST] = number
+    return LIST | parts.sizes[OWN_LIST]
+
+
+@kernel
+def _moved_direct(parts: Parts, posting: int, postings: U16Array, epoch: int, short_list_postings: int) -> int:
+    """The value for a token that had just `posting`."""
+    if parts.direct_epochs[posting] != epoch:
+        parts.scratch[len(parts.scratch) >> 1] = posting
+        number = unite(parts.lists, 1, posting_hash(posting), postings, short_list_postings, parts.scratch)
+        number = _keep_one(parts, number)
+        if number == NO_ROOM:
+            return NO_ROOM
+        parts.direct_epochs[posting] = epoch
+        parts.direct_moves[posting] = number
+        parts.lists.epochs[number] = epoch
+        parts.lists.moves[number] = number
+    return LIST | np.int64(parts.direct_moves[posting])
+
+
+@kernel
+def _has_all(lists: Lists, number: int, postings: U16Array) -> bool:
+    for i in range(len(postings)):
+        if not has_posting(lists, number, np.int64(postings[i])):
+            return False
+    return True
+
+
+@kernel
+def _moved_list(parts: Parts, number: int, postings: U16Array, epoch: int, short_list_postings: int) -> int:
+    """The value for a token that was on list `number`."""
+    lists = parts.lists
+    if lists.epochs[number] != epoch:
+        if _has_all(lists, number, postings):
+            target = number
+        elif len(postings) == 1:
+            target = extend(lists, number, np.int64(postings[0]), short_list_postings, parts.scratch)
+            target = _keep_one(parts, target)
+        else:
+            count = decode(lists, number, parts.scratch[len(parts.scratch) >> 1 :])
+            target = unite(lists, count, lists.hashes[number], postings, short_list_postings, parts.scratch)
+            target = _keep_one(parts, target)
+        if target == NO_ROOM:
+            return NO_ROOM
+        lists.epochs[number] = epoch
+        lists.moves[number] = target
+        lists.epochs[target] = epoch
+        lists.moves[target] = target
+    return LIST | np.int64(lists.moves[number])
+
+
+@kernel
+def _release(parts: Parts, number: int) -> None:
+    """A token leaves list `number`; the list goes with its last token."""
+    parts.lists.token_counts[number] -= np.uint32(1)
+    if parts.lists.token_counts[number] == 0:
+        remove(parts.slots, parts.lists, number)
+        free(parts.lists, number)
+
+
+@kernel
+def insert_tokens(
+    parts: Parts, fingerprints: U32Array, postings: U16Array, epoch: int, short_list_postings: int
+) -> int:
+    """``for f in fingerprints: sketch[f] |= set(postings)``; returns how many were done before something was full.
+
+    `postings` are sorted, distinct and below ``len(direct_moves)``. `epoch` is new for each set of postings; a call that goes on
+    where another stopped uses the same. Fingerprint 0 is no token and is passed over.
+    """
+    lists = parts.lists
+    for i in range(len(fingerprints)):
+        fingerprint = fingerprints[i]
+        if fingerprint == 0:
+            continue
+        entry = find_entry(parts.entries, fingerprint)
+        value = value_of(parts.entries, entry)
+        if value == DIRECT | np.int64(postings[0]) and len(postings) == 1:
+            continue
+        if lists.state[LIVE_LISTS] >= slots_limit(parts.slots):
+            return i
+        if value == 0:
+            if parts.sizes[TOKENS] >= entries_limit(parts.entries):
+                return i
+            target = _own_list(parts, postings, epoch, short_list_postings)
+        elif value & DIRECT:
+            target = _moved_direct(parts, value & PAYLOAD, postings, epoch, short_list_postings)
+        else:
+            target = _moved_list(parts, value & PAYLOAD, postings, epoch, short_list_postings)
+        if target == NO_ROOM:
+            return i
+        if target == value:
+            continue
+        if target & LIST:
+            lists.token_counts[target & PAYLOAD] += np.uint32(1)
+        if value & LIST:
+            _release(parts, value & PAYLOAD)
+        if value == 0:
+            parts.sizes[TOKENS] += 1
+        set_value(parts.entries, entry, fingerprint, target)
+    return len(fingerprints)
+
+
+@kernel
+def insert_lists(
+    parts: Parts,
+    fingerprints: U32Array,
+    token_starts: I64Array,
+    postings: U16Array,
+    posting_starts: I64Array,
+    epoch: int,
+    short_list_postings: int,
+    done: I64Array,
+) -> bool:
+    """`insert_tokens` for many sets of postings: set ``k`` is for ``fingerprints[token_starts[k]:token_starts[k + 1]]``.
+
+    ``done = [k, n]`` is where to begin and where it stopped: set ``k``, of which ``n`` tokens are done; False if something was
+    full. Set ``k`` uses epoch ``epoch + k``.
+    """
+    while done[0] < len(token_starts) - 1:
+        k = done[0]
+        start, end = token_starts[k] + done[1], token_starts[k + 1]
+        own = postings[posting_starts[k] : posting_starts[k + 1]]
+        count = insert_tokens(parts, fingerprints[start:end], own, epoch + k, short_list_postings)
+        if count < end - start:
+            done[1] += count
+            return False
+        done[0] += 1
+        done[1] = 0
+    return True

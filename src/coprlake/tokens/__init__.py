@@ -1,0 +1,1 @@
+"""What is a token (paper 5.1.1)."""

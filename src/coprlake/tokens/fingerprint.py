@@ -1,0 +1,70 @@
+"""Fingerprints: the 4 bytes that stand for a token everywhere in the sketch (paper 4.1).
+
+A token's *polynomial* is the sum of ``symbol(byte_i) * BASE ** (n - 1 - i)`` modulo 2**64. It can be extended by a byte at a time
+and joined from the polynomials of two parts, so rules 4 and 5 cost a multiplication instead of a second pass. The
+fingerprint is the polynomial, xored with the seed of its field, mixed and cut to its upper 32 bits. It is never 0: that value
+means "no token" wherever fingerprints are stored.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from coprlake.kernel import U8Array, kernel
+from coprlake.tokens.rules import SYMBOLS
+
+FINGERPRINT_BITS: Final = 32
+CONTENT: Final = "content"
+
+BASE: Final = np.uint64(0xD6E8FEB86659FD93)
+_MIX1: Final = np.uint64(0xFF51AFD7ED558CCD)
+_MIX2: Final = np.uint64(0xC4CEB9FE1A85EC53)
+_HALF: Final = np.uint64(32)
+_ZERO: Final = np.uint64(0)
+
+
+@kernel
+def finish(polynomial: np.uint64, seed: np.uint64) -> np.uint32:
+    """The fingerprint of a polynomial in a field (the mixing is that of MurmurHash3's 64-bit finalizer)."""
+    mixed = polynomial ^ seed
+    mixed = (mixed ^ (mixed >> _HALF)) * _MIX1
+    mixed = (mixed ^ (mixed >> _HALF)) * _MIX2
+    half = np.uint32(mixed >> _HALF)
+    return half if half != 0 else np.uint32(1)
+
+
+@kernel
+def polynomial_of(data: U8Array, start: int, end: int) -> np.uint64:
+    """``sum(SYMBOLS[b] * BASE ** (end - 1 - i) for i, b in enumerate(data[start:end], start)) % 2 ** 64``."""
+    polynomial = _ZERO
+    for i in range(start, end):
+        polynomial = polynomial * BASE + np.uint64(SYMBOLS[data[i]])
+    return polynomial
+
+
+@kernel
+def _fingerprint_of(data: U8Array, seed: np.uint64) -> np.uint32:
+    return finish(polynomial_of(data, 0, len(data)), seed)
+
+
+@kernel
+def _seed_of(data: U8Array) -> np.uint64:
+    seed = polynomial_of(data, 0, len(data)) * _MIX2
+    return seed ^ (seed >> _HALF)
+
+
+def field_seed(field: str) -> np.uint64:
+    """What scopes a token to its field: 0 for the log line itself, a hash of the name for every other field.
+
+    Field names differ in case only where their owner means different fields, but here they share a seed: that may
+    cost a false positive, never a match.
+    """
+    if field == CONTENT:
+        return _ZERO
+    return np.uint64(_seed_of(np.frombuffer(field.encode(), np.uint8)))
+
+
+def fingerprint(token: bytes | str, field: str = CONTENT) -> int:
+    """The fingerprint of one whole token; ASCII case does not matter."""
+    data = token.encode() if isinstance(token, str) else token
+    return int(_fingerprint_of(np.frombuffer(data, np.uint8), field_seed(field)))

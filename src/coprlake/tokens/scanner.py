@@ -1,0 +1,422 @@
+"""The scanner: from a batch of log lines to the distinct fingerprints of its tokens.
+
+It reads Arrow's own buffers (offsets and bytes) and never makes a Python string. Each token is looked up among those
+the batch has had already, before anything else is done with it: a gram of up to three symbols by one bit in a table of
+6 KiB, a longer token by a hash set that fits the second-level cache. So the same token many times in a batch costs a few
+cycles each time, and the token map sees it once.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from coprlake.bits.words import count_ones
+from coprlake.errors import UsageError
+from coprlake.kernel import I32Array, I64Array, U8Array, U32Array, U64Array, kernel, word_of
+from coprlake.tokens.fingerprint import BASE, CONTENT, field_seed, finish, polynomial_of
+from coprlake.tokens.rules import (
+    DOT,
+    GRAM_NUMBERS,
+    GRAM_RADIX,
+    IS_SEPARATOR,
+    LAST_BLANK,
+    LAST_MARK,
+    LAST_WORD,
+    SYMBOLS,
+    character_end,
+)
+
+_ONE: Final = np.uint64(1)
+_ZERO: Final = np.uint64(0)
+_GRAM_WORDS: Final = GRAM_NUMBERS // 64 + 1
+_BYTES_0X21: Final = np.uint64(0x2121212121212121)
+_BYTES_0X80: Final = np.uint64(0x8080808080808080)
+_CHUNK_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
+CHUNK_CACHE_BITS: Final = 14
+CHUNK_START_BITS: Final = 42  # a cache entry is size << 42 | start; no entry has size 0
+CHUNK_START_MASK: Final = (1 << CHUNK_START_BITS) - 1
+CHUNK_LONGEST: Final = 1 << 20
+_ROOM: Final = 1 << 16
+"""What one run of ASCII can add at the most: every gram of its class, and its own tokens."""
+
+COUNT, LONG_COUNT = 0, 1
+"""Where `Seen.sizes` holds the number of fingerprints in `out`, and how many of them are in `long_tokens`."""
+
+
+class Seen(NamedTuple):
+    """The tokens that the batch has had already."""
+
+    word_grams: U64Array  # a bit for each gram number of word symbols
+    mark_grams: U64Array  # a bit for each gram number of marks
+    long_tokens: U32Array  # open-addressed set of fingerprints, 0 = free; its length is a power of two
+    chunks: I64Array  # direct-mapped cache: where in the data a chunk stood when it was scanned
+    sizes: I64Array
+    out: U32Array
+
+
+@kernel
+def _is_new_gram(bits: U64Array, number: int) -> bool:
+    """Set bit `number`; whether it was not set before."""
+    bit = _ONE << np.uint64(number & 63)
+    word = bits[number >> 6]
+    bits[number >> 6] = word | bit
+    return (word & bit) == _ZERO
+
+
+@kernel
+def _is_new_token(table: U32Array, fingerprint: np.uint32) -> bool:
+    """Put `fingerprint` into the set; whether it was not there before. The set must have a free slot."""
+    mask = len(table) - 1
+    slot = np.int64(fingerprint) & mask
+    while table[slot] != 0:
+        if table[slot] == fingerprint:
+            return False
+        slot = (slot + 1) & mask
+    table[slot] = fingerprint
+    return True
+
+
+@kernel
+def _add(polynomial: np.uint64, seed: np.uint64, seen: Seen) -> None:
+    """Report a token of more than three symbols unless the batch has had it."""
+    fingerprint = finish(polynomial, seed)
+    if _is_new_token(seen.long_tokens, fingerprint):
+        seen.out[seen.sizes[COUNT]] = fingerprint
+        seen.sizes[COUNT] += 1
+        seen.sizes[LONG_COUNT] += 1
+
+
+@kernel
+def _add_gram(bits: U64Array, number: int, polynomial: np.uint64, seed: np.uint64, seen: Seen) -> None:
+    """Report a token of one to three symbols unless the batch has had it."""
+    if _is_new_gram(bits, number):
+        seen.out[seen.sizes[COUNT]] = finish(polynomial, seed)
+        seen.sizes[COUNT] += 1
+
+
+@kernel
+def _scan_marks(data: U8Array, start: int, end: int, seed: np.uint64, grams: bool, seen: Seen) -> int:
+    """Rules 2 and 7 for the run of marks at `start`; returns where the run ends."""
+    polynomial = _ZERO
+    last, last_two, number = 0, 0, 0
+    i = start
+    while i < end:
+        symbol = np.int64(SYMBOLS[data[i]])
+        if symbol <= LAST_WORD or symbol > LAST_MARK:
+            break
+        mark = symbol - LAST_WORD
+        number = last_two * GRAM_RADIX + mark
+        polynomial = polynomial * BASE + np.uint64(symbol)
+        if grams:
+            one = np.uint64(symbol)
+            _add_gram(seen.mark_grams, mark, one, seed, seen)
+            if last > 0:
+                two = np.uint64(last + LAST_WORD) * BASE + one
+                _add_gram(seen.mark_grams, last * GRAM_RADIX + mark, two, seed, seen)
+                if last_two > GRAM_RADIX:
+                    three = np.uint64(last_two // GRAM_RADIX + LAST_WORD) * BASE * BASE + two
+                    _add_gram(seen.mark_grams, number, three, seed, seen)
+        last_two = last * GRAM_RADIX + mark
+        last = mark
+        i += 1
+    if i - start > 3:
+        _add(polynomial, seed, seen)
+    else:
+        _add_gram(seen.mark_grams, number, polynomial, seed, seen)
+    return i
+
+
+@kernel
+def _scan_foreign(data: U8Array, start: int, end: int, seed: np.uint64, grams: bool, seen: Seen) -> int:
+    """Rules 3 and 8 for the non-ASCII run `data[start:end]`; returns `end`."""
+    _add(polynomial_of(data, start, end), seed, seen)
+    if grams:
+        first = start
+        second = character_end(data, first, end)
+        while second < end:
+            third = character_end(data, second, end)
+            _add(polynomial_of(data, first, third), seed, seen)
+            first, second = second, third
+    return end
+
+
+@kernel
+def _foreign_end(data: U8Array, start: int, end: int) -> int:
+    """Where the run of non-ASCII bytes at `start` ends."""
+    while start < end and data[start] >= 0x80:
+        start += 1
+    return start
+
+
+@kernel
+def _scan_chunk(data: U8Array, i: int, end: int, seed: np.uint64, grams: bool, seen: Seen) -> bool:
+    """Add the tokens of ``data[i:end]``, which has no blank on either side; False if `seen` has no room for them."""
+    long_limit = len(seen.long_tokens) // 2
+    linked = 0  # runs before this one that hang together by single separators: 0, 1, or 2 if by dots
+    separator = _ZERO
+    previous = _ZERO
+    previous_pair = _ZERO
+    while i < end:
+        symbol = np.int64(SYMBOLS[data[i]])
+        if symbol > LAST_MARK and symbol <= LAST_BLANK:
+            i += 1
+            continue
+        if len(seen.out) - seen.sizes[COUNT] < _ROOM or seen.sizes[LONG_COUNT] > long_limit - 4:
+            return False
+        if symbol > LAST_BLANK:
+            stop = _foreign_end(data, i, end)
+            if seen.sizes[LONG_COUNT] + (stop - i) > long_limit or len(seen.out) - seen.sizes[COUNT] < stop - i:
+                return False
+            i = _scan_foreign(data, i, stop, seed, grams, seen)
+            continue
+        if symbol > LAST_WORD:
+            i = _scan_marks(data, i, end, seed, grams, seen)
+            continue
+        start = i
+        polynomial = _ZERO
+        power = _ONE
+        last, last_two = 0, 0
+        while True:  # rule 1, and rule 6 on the way
+            number = last_two * GRAM_RADIX + symbol
+            polynomial = polynomial * BASE + np.uint64(symbol)
+            power = power * BASE
+            if grams and last_two > GRAM_RADIX and _is_new_gram(seen.word_grams, number):
+                upper = np.uint64(last_two // GRAM_RADIX) * BASE + np.uint64(last)
+                seen.out[seen.sizes[COUNT]] = finish(upper * BASE + np.uint64(symbol), seed)
+                seen.sizes[COUNT] += 1
+            last_two = last * GRAM_RADIX + symbol
+            last = symbol
+            i += 1
+            if i == end:
+                break
+            symbol = np.int64(SYMBOLS[data[i]])
+            if symbol > LAST_WORD:
+                break
+        if i - start > 3:
+            _add(polynomial, seed, seen)
+        else:
+            _add_gram(seen.word_grams, number, polynomial, seed, seen)
+        pair = _ZERO
+        if linked > 0:  # rule 4
+            joint = separator * power + polynomial
+            pair = previous * BASE * power + joint
+            _add(pair, seed, seen)
+            if linked > 1:  # rule 5
+                _add(previous_pair * BASE * power + joint, seed, seen)
+        if i + 1 < end and IS_SEPARATOR[data[i]] and SYMBOLS[data[i + 1]] <= LAST_WORD:
+            dot = data[i] == DOT
+            linked = 2 if dot and linked > 0 and separator == np.uint64(SYMBOLS[DOT]) else 1
+            separator = np.uint64(symbol)
+            previous, previous_pair = polynomial, pair
+            _add_gram(seen.mark_grams, symbol - LAST_WORD, separator, seed, seen)
+            i += 1
+        else:
+            linked = 0
+    return True
+
+
+@kernel
+def _chunk_end(data: U8Array, start: int, end: int) -> int:
+    """Where the run of bytes above 0x20 that begins at `start` ends, at `end` at the latest.
+
+    ``next((i for i in range(start, end) if data[i] <= 0x20), end)``, eight bytes at a time: subtracting 0x21 from each
+    byte borrows into its top bit when the byte is smaller, and the lowest such bit is exact.
+    """
+    while start + 8 <= end:
+        word = word_of(data, start)
+        small = (word - _BYTES_0X21) & ~word & _BYTES_0X80
+        if small != _ZERO:
+            return start + (count_ones((small - _ONE) & ~small) >> 3)
+        start += 8
+    while start < end and data[start] > 0x20:
+        start += 1
+    return start
+
+
+@kernel
+def _chunk_hash(data: U8Array, start: int, end: int) -> np.uint64:
+    """A hash of ``data[start:end]``, good enough to spread chunks over the cache."""
+    mixed = np.uint64(end - start)
+    while start + 8 <= end:
+        mixed = (mixed ^ word_of(data, start)) * _CHUNK_MIX
+        mixed ^= mixed >> np.uint64(32)
+        start += 8
+    if start + 8 <= len(data):  # what stands behind the chunk is shifted out
+        if start < end:
+            mixed = (mixed ^ (word_of(data, start) << np.uint64(64 - 8 * (end - start)))) * _CHUNK_MIX
+    else:
+        while start < end:
+            mixed = (mixed ^ np.uint64(data[start])) * _CHUNK_MIX
+            start += 1
+    return mixed ^ (mixed >> np.uint64(29))
+
+
+@kernel
+def _same_bytes(data: U8Array, a: int, b: int, byte_count: int) -> bool:
+    """``data[a:a + byte_count] == data[b:b + byte_count]``."""
+    done = 0
+    while done + 8 <= byte_count:
+        if word_of(data, a + done) != word_of(data, b + done):
+            return False
+        done += 8
+    while done < byte_count:
+        if data[a + done] != data[b + done]:
+            return False
+        done += 1
+    return True
+
+
+@kernel
+def scan_lines(data: U8Array, starts: I32Array | I64Array, line: int, seed: np.uint64, grams: bool, seen: Seen) -> int:
+    """Add the tokens of ``data[starts[i]:starts[i + 1]]`` for each line ``i`` from `line` on to `seen`.
+
+    ``out = {fingerprint(t) for i in lines for t in naive_tokens(line_i)}``, each once. Returns the number of the
+    first line that was not finished because `seen` had no room (scan it again: what it had added is not added
+    twice), or the number of lines. `grams` chooses rules 1-8 or 1-5.
+
+    No token crosses a blank, so a chunk between blanks that the batch has had already adds nothing. The cache of
+    chunks forgets when two share a slot, and compares bytes, not hashes: it may cost time, never a token. Cost:
+    about 3 cycles a byte for a repeated chunk, 20 for a new one.
+    """
+    shift = np.uint64(64 - CHUNK_CACHE_BITS)
+    line_count = len(starts) - 1
+    while line < line_count:
+        i = np.int64(starts[line])
+        end = np.int64(starts[line + 1])
+        while i < end:
+            if data[i] <= 0x20:
+                i += 1
+                continue
+            stop = _chunk_end(data, i, end)
+            size = stop - i
+            slot = _chunk_hash(data, i, stop) * _CHUNK_MIX >> shift
+            cached = seen.chunks[slot]
+            if (cached >> CHUNK_START_BITS) != size or not _same_bytes(data, cached & CHUNK_START_MASK, i, size):
+                if not _scan_chunk(data, i, stop, seed, grams, seen):
+                    return line
+                if size < CHUNK_LONGEST:
+                    seen.chunks[slot] = size << CHUNK_START_BITS | i
+            i = stop
+        line += 1
+    return line
+
+
+@kernel
+def _is_one_run(data: U8Array, start: int, end: int) -> bool:
+    """Whether the bytes are of one class that is indexed: then rule 1, 2 or 3 makes them one token already."""
+    if start == end or (LAST_MARK < SYMBOLS[data[start]] <= LAST_BLANK):
+        return False
+    first = np.int64(SYMBOLS[data[start]])
+    for i in range(start + 1, end):
+        symbol = np.int64(SYMBOLS[data[i]])
+        if (symbol <= LAST_WORD) != (first <= LAST_WORD) or (symbol <= LAST_MARK) != (first <= LAST_MARK):
+            return False
+        if LAST_MARK < symbol <= LAST_BLANK:
+            return False
+    return True
+
+
+@kernel
+def scan_values(data: U8Array, starts: I32Array | I64Array, line: int, seed: np.uint64, seen: Seen) -> int:
+    """Add each line as one token, whatever it consists of, to what `scan_lines` added; contract as there."""
+    line_count = len(starts) - 1
+    while line < line_count:
+        if len(seen.out) == seen.sizes[COUNT] or seen.sizes[LONG_COUNT] >= len(seen.long_tokens) // 2:
+            return line
+        start, end = np.int64(starts[line]), np.int64(starts[line + 1])
+        if not _is_one_run(data, start, end):
+            _add(polynomial_of(data, start, end), seed, seen)
+        line += 1
+    return line
+
+
+@kernel
+def _refill(fingerprints: U32Array, table: U32Array) -> None:
+    """Put all `fingerprints` into an empty, larger table."""
+    for i in range(len(fingerprints)):
+        _is_new_token(table, fingerprints[i])
+
+
+class BatchScanner:
+    """Turns batches of strings into distinct fingerprints; one scanner serves batch after batch.
+
+    Its working memory is about 0.7 MiB and grows with the number of distinct tokens of the largest batch, not with
+    the number of batches.
+    """
+
+    def __init__(self) -> None:
+        self._seen = Seen(
+            word_grams=np.zeros(_GRAM_WORDS, np.uint64),
+            mark_grams=np.zeros(_GRAM_WORDS, np.uint64),
+            long_tokens=np.zeros(1 << 15, np.uint32),
+            chunks=np.zeros(1 << CHUNK_CACHE_BITS, np.int64),
+            sizes=np.zeros(2, np.int64),
+            out=np.zeros(2 * _ROOM, np.uint32),
+        )
+
+    def scan(
+        self, strings: pa.Array | pa.ChunkedArray, field: str = CONTENT, *, grams: bool = True, whole_values: bool = False
+    ) -> U32Array:
+        """The distinct fingerprints of the tokens of `strings`, in the order of their first occurrence.
+
+        Args:
+            strings: a column of strings or bytes of any Arrow string type, also with nulls, slices or dictionaries.
+            field: the field that the column is; tokens are scoped to it.
+            grams: rules 1-8, which `contains` needs; without, rules 1-5.
+            whole_values: each value is also one token, which equality of fields needs.
+
+        Returns:
+            A view that is valid until the next call.
+        """
+        seed = field_seed(field)
+        self._clear()
+        for chunk in strings.chunks if isinstance(strings, pa.ChunkedArray) else (strings,):
+            data, starts = string_buffers(chunk)
+            self._seen.chunks.fill(0)  # they point into the data
+            line = 0
+            while (line := scan_lines(data, starts, line, seed, grams, self._seen)) < len(starts) - 1:
+                self._grow(int(starts[line + 1] - starts[line]))
+            line = 0
+            while whole_values and (line := scan_values(data, starts, line, seed, self._seen)) < len(starts) - 1:
+                self._grow(0)
+        return self._seen.out[: self._seen.sizes[COUNT]]
+
+    def _clear(self) -> None:
+        for part in (self._seen.word_grams, self._seen.mark_grams, self._seen.long_tokens, self._seen.sizes):
+            part.fill(0)
+
+    def _grow(self, longest_run_bytes: int) -> None:
+        """Make room for at least as many long tokens again, and for a foreign run of the given length."""
+        count = int(self._seen.sizes[COUNT])
+        room = max(2 * count, count + longest_run_bytes) + _ROOM
+        out = np.zeros(room, np.uint32)
+        out[:count] = self._seen.out[:count]
+        table = np.zeros(1 << (4 * max(count, longest_run_bytes, 1 << 13)).bit_length(), np.uint32)
+        _refill(out[:count], table)
+        self._seen.sizes[LONG_COUNT] = count
+        self._seen = self._seen._replace(out=out, long_tokens=table)
+
+
+def string_buffers(strings: pa.Array) -> tuple[U8Array, I32Array | I64Array]:
+    """The bytes of a column and the n + 1 offsets of its n values into them, as views where Arrow allows it."""
+    if pa.types.is_dictionary(strings.type):
+        strings = strings.unique().dictionary_decode()
+    if pa.types.is_null(strings.type):
+        strings = pa.array([], pa.binary())
+    if strings.null_count:
+        strings = strings.drop_null()
+    kind = strings.type
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
+        strings = strings.cast(pa.large_binary())
+    elif not (
+        pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
+    ):
+        raise UsageError(f"cannot find tokens in a column of type {kind}; expected strings or bytes")
+    _, offsets, data = strings.buffers()
+    wide = pa.types.is_large_string(strings.type) or pa.types.is_large_binary(strings.type)
+    dtype: type[np.int64 | np.int32] = np.int64 if wide else np.int32
+    if offsets is None or len(strings) == 0:
+        return np.zeros(0, np.uint8), np.zeros(1, dtype)
+    starts = np.frombuffer(offsets, dtype, len(strings) + 1, strings.offset * dtype().itemsize)
+    return np.frombuffer(data or b"", np.uint8), starts
