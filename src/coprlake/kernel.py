@@ -2,7 +2,9 @@
 
 Everything hot in coprlake is a *kernel*: a plain function over NumPy arrays, compiled lazily so that it also takes
 read-only (memory-mapped) arrays, cached on disk, and free of the GIL. Kernels neither allocate nor raise: they return
-how much they handled, and the class that owns the arrays grows them and calls again.
+how much they handled, and the class that owns the arrays grows them and calls again. The compiler holds them to it:
+`_nrt=False` leaves Numba's reference counting out, which made calls between kernels that pass a dozen arrays 20 times
+slower, and refuses to compile what would allocate (an assignment from slice to slice does; write the loop).
 
 With ``NUMBA_DISABLE_JIT=1`` every kernel is ordinary Python, which is how the tests see inside them.
 """
@@ -34,9 +36,9 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     Where no cache can be kept (code imported from an archive, say), it is compiled anew in each process.
     """
     try:
-        return cast(Callable[P, R], njit(cache=True, nogil=True, error_model="numpy")(function))
+        return cast(Callable[P, R], njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function))
     except RuntimeError:  # numba: "no locator available"
-        return cast(Callable[P, R], njit(nogil=True, error_model="numpy")(function))
+        return cast(Callable[P, R], njit(nogil=True, error_model="numpy", _nrt=False)(function))
 
 
 def words_at(address: int, word_count: int) -> U64Array:

@@ -19,3 +19,15 @@ def count_ones(word: np.uint64) -> int:
     word = (word & _M2) + ((word >> np.uint64(2)) & _M2)
     word = (word + (word >> np.uint64(4))) & _M4
     return np.int64((word * _H1) >> np.uint64(56))
+
+
+@kernel
+def bit_length(word: np.uint64) -> int:
+    """``int(word).bit_length()``: the ones of the word with all bits below its highest set."""
+    word |= word >> np.uint64(1)
+    word |= word >> np.uint64(2)
+    word |= word >> np.uint64(4)
+    word |= word >> np.uint64(8)
+    word |= word >> np.uint64(16)
+    word |= word >> np.uint64(32)
+    return count_ones(word)

@@ -10,13 +10,31 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, kernel
-from coprlake.sketch.lookup_map import find_or_add, remove
-from coprlake.sketch.posting_lists import LIVE_LISTS, Lists, decode, extend, free, has_posting, store, unite
+from coprlake.sketch.lookup_map import find_or_add, home_slot, remove
+from coprlake.sketch.posting_lists import (
+    EPOCH,
+    HASH,
+    LIVE_LISTS,
+    MOVE,
+    OFFSET,
+    TOKENS,
+    UNIT_WORDS,
+    Lists,
+    decode,
+    extend,
+    free,
+    has_posting,
+    store,
+    unite,
+)
 from coprlake.sketch.postings_hash import posting_hash, postings_hash
 from coprlake.sketch.token_map import DIRECT, LIST, PAYLOAD, find_entry, set_value, value_of
 
-TOKENS, OWN_EPOCH, OWN_LIST = 0, 1, 2
+TOKEN_COUNT, OWN_EPOCH, OWN_LIST = 0, 1, 2
 """Where `Parts.sizes` holds the number of tokens, and the list of just the inserted postings in an epoch."""
+WARMTH: Final = 3
+_WARM_TOKENS: Final = 32
+_LOWER: Final = np.uint64(0xFFFFFFFF)
 NO_ROOM: Final = -1
 
 
@@ -24,9 +42,9 @@ class Parts(NamedTuple):
     """Everything a mutable sketch consists of."""
 
     entries: U64Array  # the token map
-    slots: U32Array  # the lookup map
+    slots: U64Array  # the lookup map
     lists: Lists
-    direct_moves: U32Array  # as `Lists.moves`, for tokens with one posting, which have no list yet
+    direct_moves: U32Array  # as MOVE and EPOCH of `Lists`, for tokens with one posting, which have no list yet
     direct_epochs: U32Array
     scratch: U16Array  # two lists of postings
     sizes: I64Array
@@ -39,7 +57,7 @@ def entries_limit(entries: U64Array) -> int:
 
 
 @kernel
-def slots_limit(slots: U32Array) -> int:
+def slots_limit(slots: U64Array) -> int:
     """How many lists the lookup map takes before it must grow."""
     return len(slots) * 5 // 8
 
@@ -80,8 +98,8 @@ def _moved_direct(parts: Parts, posting: int, postings: U16Array, epoch: int, sh
             return NO_ROOM
         parts.direct_epochs[posting] = epoch
         parts.direct_moves[posting] = number
-        parts.lists.epochs[number] = epoch
-        parts.lists.moves[number] = number
+        parts.lists.records[number, EPOCH] = epoch
+        parts.lists.records[number, MOVE] = number
     return LIST | np.int64(parts.direct_moves[posting])
 
 
@@ -97,7 +115,7 @@ def _has_all(lists: Lists, number: int, postings: U16Array) -> bool:
 def _moved_list(parts: Parts, number: int, postings: U16Array, epoch: int, short_list_postings: int) -> int:
     """The value for a token that was on list `number`."""
     lists = parts.lists
-    if lists.epochs[number] != epoch:
+    if lists.records[number, EPOCH] != epoch:
         if _has_all(lists, number, postings):
             target = number
         elif len(postings) == 1:
@@ -105,24 +123,48 @@ def _moved_list(parts: Parts, number: int, postings: U16Array, epoch: int, short
             target = _keep_one(parts, target)
         else:
             count = decode(lists, number, parts.scratch[len(parts.scratch) >> 1 :])
-            target = unite(lists, count, lists.hashes[number], postings, short_list_postings, parts.scratch)
+            target = unite(lists, count, lists.records[number, HASH], postings, short_list_postings, parts.scratch)
             target = _keep_one(parts, target)
         if target == NO_ROOM:
             return NO_ROOM
-        lists.epochs[number] = epoch
-        lists.moves[number] = target
-        lists.epochs[target] = epoch
-        lists.moves[target] = target
-    return LIST | np.int64(lists.moves[number])
+        lists.records[number, EPOCH] = epoch
+        lists.records[number, MOVE] = target
+        lists.records[target, EPOCH] = epoch
+        lists.records[target, MOVE] = target
+    return LIST | np.int64(lists.records[number, MOVE])
 
 
 @kernel
 def _release(parts: Parts, number: int) -> None:
     """A token leaves list `number`; the list goes with its last token."""
-    parts.lists.token_counts[number] -= np.uint32(1)
-    if parts.lists.token_counts[number] == 0:
+    parts.lists.records[number, TOKENS] -= np.uint32(1)
+    if parts.lists.records[number, TOKENS] == 0:
         remove(parts.slots, parts.lists, number)
         free(parts.lists, number)
+
+
+@kernel
+def _warm_up(parts: Parts, fingerprints: U32Array, gained_hash: np.uint32) -> np.uint64:
+    """Touch the memory that these tokens will need, so that the cache misses overlap instead of following each other.
+
+    There is no instruction for prefetching in Numba, but loads that do not depend on each other serve: first all entries of
+    the token map, then the records of the lists, then the slots of the lists after the move.
+    """
+    entries, slots, records = parts.entries, parts.slots, parts.lists.records
+    touched = np.uint64(0)
+    for i in range(len(fingerprints)):
+        touched ^= entries[np.int64(fingerprints[i]) * len(entries) >> 32]
+    for i in range(len(fingerprints)):
+        value = np.int64(entries[np.int64(fingerprints[i]) * len(entries) >> 32] & _LOWER)
+        if value & LIST:
+            touched ^= np.uint64(records[value & PAYLOAD, HASH])
+    for i in range(len(fingerprints)):
+        value = np.int64(entries[np.int64(fingerprints[i]) * len(entries) >> 32] & _LOWER)
+        if value & LIST:
+            own_hash = records[value & PAYLOAD, HASH]
+            touched ^= slots[home_slot(slots, own_hash)] ^ slots[home_slot(slots, own_hash ^ gained_hash)]
+            touched ^= np.uint64(parts.lists.pool[np.int64(records[value & PAYLOAD, OFFSET]) * UNIT_WORDS])
+    return touched
 
 
 @kernel
@@ -135,7 +177,10 @@ def insert_tokens(
     where another stopped uses the same. Fingerprint 0 is no token and is passed over.
     """
     lists = parts.lists
+    gained_hash = postings_hash(postings)
     for i in range(len(fingerprints)):
+        if i % _WARM_TOKENS == 0:
+            parts.sizes[WARMTH] ^= np.int64(_warm_up(parts, fingerprints[i : i + _WARM_TOKENS], gained_hash))
         fingerprint = fingerprints[i]
         if fingerprint == 0:
             continue
@@ -146,7 +191,7 @@ def insert_tokens(
         if lists.state[LIVE_LISTS] >= slots_limit(parts.slots):
             return i
         if value == 0:
-            if parts.sizes[TOKENS] >= entries_limit(parts.entries):
+            if parts.sizes[TOKEN_COUNT] >= entries_limit(parts.entries):
                 return i
             target = _own_list(parts, postings, epoch, short_list_postings)
         elif value & DIRECT:
@@ -158,11 +203,11 @@ def insert_tokens(
         if target == value:
             continue
         if target & LIST:
-            lists.token_counts[target & PAYLOAD] += np.uint32(1)
+            lists.records[target & PAYLOAD, TOKENS] += np.uint32(1)
         if value & LIST:
             _release(parts, value & PAYLOAD)
         if value == 0:
-            parts.sizes[TOKENS] += 1
+            parts.sizes[TOKEN_COUNT] += 1
         set_value(parts.entries, entry, fingerprint, target)
     return len(fingerprints)
 

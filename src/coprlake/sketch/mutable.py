@@ -10,14 +10,14 @@ from coprlake.errors import UsageError
 from coprlake.kernel import I64Array, U16Array, U32Array
 from coprlake.sketch import lookup_map, token_map
 from coprlake.sketch.insertion import (
-    TOKENS,
+    TOKEN_COUNT,
     Parts,
     entries_limit,
     insert_lists,
     insert_tokens,
     slots_limit,
 )
-from coprlake.sketch.posting_lists import FREE_LIST, LIVE_LISTS, NEXT_LIST, Lists, decode, new_lists
+from coprlake.sketch.posting_lists import COUNT, FREE_LIST, LIVE_LISTS, NEXT_LIST, Lists, decode, new_lists, word_count
 from coprlake.sketch.token_map import DIRECT, PAYLOAD, find_values
 
 SMALLEST_MEMORY_LIMIT_BYTES = 2 << 20
@@ -44,19 +44,19 @@ class MutableSketch:
         self._posting_count = 0
         self._parts = Parts(
             entries=np.zeros(1 << 10, np.uint64),
-            slots=np.zeros(1 << 8, np.uint32),
+            slots=np.zeros(1 << 8, np.uint64),
             lists=new_lists(1 << 7, 1 << 10),
             direct_moves=np.zeros(1 << 6, np.uint32),
             direct_epochs=np.zeros(1 << 6, np.uint32),
             scratch=np.zeros(2 << 6, np.uint16),
-            sizes=np.zeros(3, np.int64),
+            sizes=np.zeros(4, np.int64),
         )
         self._peak_bytes = self.memory_bytes
 
     @property
     def token_count(self) -> int:
         """Distinct fingerprints."""
-        return int(self._parts.sizes[TOKENS])
+        return int(self._parts.sizes[TOKEN_COUNT])
 
     @property
     def list_count(self) -> int:
@@ -135,13 +135,13 @@ class MutableSketch:
         """The postings of a list that `list_ids` named, ascending."""
         if list_id & DIRECT:
             return np.array([list_id & PAYLOAD], np.uint16)
-        postings = np.zeros(int(self._parts.lists.counts[list_id & PAYLOAD]), np.uint16)
+        postings = np.zeros(int(self._parts.lists.records[list_id & PAYLOAD, COUNT]), np.uint16)
         decode(self._parts.lists, list_id & PAYLOAD, postings)
         return postings
 
     def list_bits(self, list_id: int) -> int:
         """How much there is to decode: short lists are worth asking first."""
-        return 16 if list_id & DIRECT else 16 * abs(int(self._parts.lists.words[list_id & PAYLOAD]))
+        return 16 if list_id & DIRECT else 16 * word_count(self._parts.lists, list_id & PAYLOAD)
 
     def _admit(self, posting: int) -> bool:
         """Be ready for postings up to this one; False if there is no memory for it."""
@@ -176,7 +176,7 @@ class MutableSketch:
             return self._grow_token_map()
         if state[LIVE_LISTS] >= slots_limit(parts.slots):
             return self._grow_lookup_map()
-        if state[FREE_LIST] < 0 and state[NEXT_LIST] == len(parts.lists.offsets):
+        if state[FREE_LIST] < 0 and state[NEXT_LIST] == len(parts.lists.records):
             return self._grow_list_numbers()
         return self._grow_pool()
 
@@ -193,18 +193,17 @@ class MutableSketch:
         slots, lists = self._parts.slots, self._parts.lists
         if not self._reserve(2 * slots.nbytes):
             return False
-        larger = np.zeros(2 * len(slots), np.uint32)
+        larger = np.zeros(2 * len(slots), np.uint64)
         lookup_map.refill(larger, lists, int(lists.state[NEXT_LIST]))
         self._parts = self._parts._replace(slots=larger)
         return True
 
     def _grow_list_numbers(self) -> bool:
         lists = self._parts.lists
-        list_count = len(lists.offsets) * 3 // 2
-        if not self._reserve(list_count * _LIST_BYTES):
+        list_count = len(lists.records) * 3 // 2
+        if not self._reserve(list_count * lists.records[0].nbytes):
             return False
-        larger = {name: _resized(getattr(lists, name), list_count) for name in _LIST_ARRAYS}
-        self._parts = self._parts._replace(lists=lists._replace(**larger))
+        self._parts = self._parts._replace(lists=lists._replace(records=_resized(lists.records, list_count)))
         return True
 
     def _grow_pool(self) -> bool:
@@ -216,12 +215,8 @@ class MutableSketch:
         return True
 
 
-_LIST_ARRAYS = ("offsets", "words", "counts", "token_counts", "hashes", "moves", "epochs")
-_LIST_BYTES = 4 * len(_LIST_ARRAYS)
-
-
 def _resized(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     """A larger copy, with zeros behind."""
-    larger = np.zeros(size, array.dtype)
+    larger = np.zeros((size, *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger

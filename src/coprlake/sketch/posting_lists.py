@@ -1,65 +1,75 @@
 """Posting lists of the mutable sketch (paper 4.1): who owns which block of memory, and what it says.
 
-A list is kept in the smaller of two forms: sorted 2-byte postings, or a dense bitset that ends at its largest posting. The form
-follows from the set alone, so two lists are equal exactly if their blocks are. Lists are never changed: a token that gains a
-posting moves to another list, and a list that no token refers to is freed (`token_counts`).
+A list is kept in the smaller of two forms: sorted 2-byte postings, or a dense bitset that ends at its largest posting. The
+form follows from the set alone, so two lists are equal exactly if their blocks are. Lists are never changed: a token that
+gains a posting moves to another list, and a list that no token refers to is freed (`TOKENS`).
 
-All lists share one pool of 2-byte words, cut into blocks of a few sizes. Free blocks of a size are chained through their first
-two words, free list numbers through `offsets`. Kernels that need memory say so by returning -1 and change nothing.
+All lists share one pool of 2-byte words, cut into blocks of a few sizes. Free blocks of a size are chained through
+their first two words, free list numbers through `OFFSET`. What is known of a list lies in one record of 32 bytes: an
+insertion visits thousands of lists in random order, and pays by the cache line. Kernels that need memory say so by
+returning -1 and change nothing.
 """
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from coprlake.bits.words import count_ones
-from coprlake.kernel import I32Array, I64Array, U16Array, U32Array, kernel
+from coprlake.bits.words import bit_length, count_ones
+from coprlake.kernel import I64Array, U16Array, U32Array, kernel
 from coprlake.sketch.postings_hash import posting_hash
+
+OFFSET, WORDS, COUNT, TOKENS, HASH, MOVE, EPOCH = 0, 1, 2, 3, 4, 5, 6
+"""The columns of `Lists.records`: first unit of the block (of a free list: the next free number plus one); words in use
+times two, plus one for a bitset; postings (0 for a free list); tokens that refer to the list; postings hash; and for the
+insertion with number EPOCH, the list to which the tokens of this one MOVE."""
+RECORD_COLUMNS: Final = 8
 
 UNIT_WORDS: Final = 4
 """Blocks begin at multiples of this many 2-byte words, so that a block's number fits in 32 bits."""
 _SIZE_CLASSES: Final = 64
 
-POOL_UNITS, NEXT_LIST, FREE_LIST, LIVE_LISTS, LIVE_WORDS = 0, 1, 2, 3, 4
-"""Where `Lists.state` holds: units of the pool ever used, list numbers ever used, head of the free numbers (-1: none), lists
-in use, and words of their blocks."""
-STATE_SIZE: Final = 5
+POOL_UNITS, NEXT_LIST, FREE_LIST, LIVE_LISTS = 0, 1, 2, 3
+"""Where `Lists.state` holds: units of the pool ever used, list numbers ever used, head of the free numbers (-1: none),
+and lists in use."""
 
 
 class Lists(NamedTuple):
-    """All posting lists of one sketch; every array but the pool, the chains and the state has an entry a list."""
+    """All posting lists of one sketch."""
 
     pool: U16Array
-    offsets: U32Array  # first unit of the block
-    words: I32Array  # words in use; negative for a bitset
-    counts: I32Array  # postings; 0 for a free list
-    token_counts: U32Array  # tokens that refer to the list
-    hashes: U32Array  # postings hash
-    moves: U32Array  # where the tokens of this list go in the insertion `epochs`
-    epochs: U32Array
+    records: npt.NDArray[Any]  # uint32, a row a list
     free_blocks: I64Array  # by size class: first unit of the first free block, or -1
     state: I64Array
 
 
+def new_lists(list_count: int, pool_words: int) -> Lists:
+    """Empty arrays for so many lists and words."""
+    return Lists(
+        pool=np.zeros(pool_words, np.uint16),
+        records=np.zeros((list_count, RECORD_COLUMNS), np.uint32),
+        free_blocks=np.full(_SIZE_CLASSES, -1, np.int64),
+        state=np.array([0, 0, -1, 0], np.int64),
+    )
+
+
 @kernel
 def size_class(words: int) -> int:
-    """The class of the smallest block that holds `words`: 4, 8, 12, 16, 24, 32, 48, 64, 96 ... words."""
-    if words <= 4 * UNIT_WORDS:
-        return (words + UNIT_WORDS - 1) // UNIT_WORDS - 1
-    size, found = 4 * UNIT_WORDS, 3
-    while size < words:
-        found += 1
-        size = size * 3 // 2 if found % 2 == 0 else size // 3 * 4
-    return found
+    """The class of the smallest block that holds `words`; see `class_units` for the sizes."""
+    units = (words + UNIT_WORDS - 1) // UNIT_WORDS
+    if units <= 2:
+        return units - 1
+    power = bit_length(np.uint64(units - 1)) - 1  # units is in (2 ** power, 2 ** (power + 1)]
+    return 2 * power if units <= 3 << (power - 1) else 2 * power + 1
 
 
 @kernel
 def class_units(size_class_number: int) -> int:
-    """How many units a block of the class has."""
-    if size_class_number < 4:
+    """How many units a block of the class has: 1, 2, 3, 4, 6, 8, 12, 16, 24 ..."""
+    if size_class_number < 2:
         return size_class_number + 1
-    half = (size_class_number - 3) >> 1
-    return 4 << half if size_class_number % 2 == 1 else 6 << ((size_class_number - 4) >> 1)
+    power = size_class_number >> 1
+    return 3 << (power - 1) if size_class_number % 2 == 0 else 2 << power
 
 
 @kernel
@@ -91,72 +101,86 @@ def _give_block(lists: Lists, unit: int, words: int) -> None:
 
 
 @kernel
-def allocate(lists: Lists, words: int) -> int:
+def _allocate(lists: Lists, words: int) -> int:
     """A fresh list number with a block of `words`, or -1 if there is no room for either."""
-    has_number = lists.state[FREE_LIST] >= 0 or lists.state[NEXT_LIST] < len(lists.offsets)
-    if not has_number:
+    number = lists.state[FREE_LIST]
+    if number < 0 and lists.state[NEXT_LIST] == len(lists.records):
         return -1
     unit = _take_block(lists, words)
     if unit < 0:
         return -1
-    number = lists.state[FREE_LIST]
     if number >= 0:
-        lists.state[FREE_LIST] = np.int64(lists.offsets[number]) - 1
+        lists.state[FREE_LIST] = np.int64(lists.records[number, OFFSET]) - 1
     else:
         number = lists.state[NEXT_LIST]
         lists.state[NEXT_LIST] = number + 1
-    lists.offsets[number] = unit
-    lists.token_counts[number] = 0
-    lists.epochs[number] = 0
+    lists.records[number, OFFSET] = unit
+    lists.records[number, TOKENS] = 0
+    lists.records[number, EPOCH] = 0
     lists.state[LIVE_LISTS] += 1
-    lists.state[LIVE_WORDS] += words
     return number
 
 
 @kernel
 def free(lists: Lists, number: int) -> None:
     """Give the list's block and number back."""
-    words = abs(np.int64(lists.words[number]))
-    _give_block(lists, np.int64(lists.offsets[number]), words)
-    lists.counts[number] = 0
-    lists.offsets[number] = lists.state[FREE_LIST] + 1
+    _give_block(lists, np.int64(lists.records[number, OFFSET]), word_count(lists, number))
+    lists.records[number, COUNT] = 0
+    lists.records[number, OFFSET] = lists.state[FREE_LIST] + 1
     lists.state[FREE_LIST] = number
     lists.state[LIVE_LISTS] -= 1
-    lists.state[LIVE_WORDS] -= words
 
 
 @kernel
-def _bitset_words(count: int, largest: int, short_list_postings: int) -> int:
-    """Words of the bitset if that is the form of such a list, else 0."""
-    words = (largest >> 4) + 1
-    return words if count > short_list_postings or count > words else 0
+def word_count(lists: Lists, number: int) -> int:
+    """Words of the pool that the list uses."""
+    return np.int64(lists.records[number, WORDS]) >> 1
+
+
+@kernel
+def is_bitset(lists: Lists, number: int) -> bool:
+    """Whether the list is in its dense form."""
+    return np.int64(lists.records[number, WORDS]) & 1 == 1
+
+
+@kernel
+def _start(lists: Lists, number: int) -> int:
+    """The first word of the list."""
+    return np.int64(lists.records[number, OFFSET]) * UNIT_WORDS
+
+
+@kernel
+def _prefers_bitset(count: int, words: int, short_list_postings: int) -> bool:
+    """Whether a list of `count` postings is kept as a bitset of `words`."""
+    return count > short_list_postings or count > words
 
 
 @kernel
 def has_posting(lists: Lists, number: int, posting: int) -> bool:
     """``posting in decode(number)``: a bit test or a binary search."""
-    start = np.int64(lists.offsets[number]) * UNIT_WORDS
-    words = np.int64(lists.words[number])
-    if words < 0:
-        return posting >> 4 < -words and (np.int64(lists.pool[start + (posting >> 4)]) >> (posting & 15)) & 1 == 1
-    low, high = 0, words
+    start = _start(lists, number)
+    words = word_count(lists, number)
+    if is_bitset(lists, number):
+        return posting >> 4 < words and (np.int64(lists.pool[start + (posting >> 4)]) >> (posting & 15)) & 1 == 1
+    if posting > np.int64(lists.pool[start + words - 1]):  # the usual case: postings are given out in order
+        return False
+    low, high = 0, words - 1
     while low < high:
         middle = (low + high) >> 1
         if np.int64(lists.pool[start + middle]) < posting:
             low = middle + 1
         else:
             high = middle
-    return low < words and np.int64(lists.pool[start + low]) == posting
+    return np.int64(lists.pool[start + low]) == posting
 
 
 @kernel
 def same_postings(lists: Lists, a: int, b: int) -> bool:
     """``decode(a) == decode(b)``; the form follows from the set, so comparing blocks is enough."""
-    if lists.words[a] != lists.words[b] or lists.counts[a] != lists.counts[b]:
+    if lists.records[a, WORDS] != lists.records[b, WORDS]:
         return False
-    start_a = np.int64(lists.offsets[a]) * UNIT_WORDS
-    start_b = np.int64(lists.offsets[b]) * UNIT_WORDS
-    for i in range(abs(np.int64(lists.words[a]))):
+    start_a, start_b = _start(lists, a), _start(lists, b)
+    for i in range(word_count(lists, a)):
         if lists.pool[start_a + i] != lists.pool[start_b + i]:
             return False
     return True
@@ -165,13 +189,14 @@ def same_postings(lists: Lists, a: int, b: int) -> bool:
 @kernel
 def decode(lists: Lists, number: int, out: U16Array) -> int:
     """Write the list's postings to `out` in ascending order; returns how many. `out` has room for all."""
-    start = np.int64(lists.offsets[number]) * UNIT_WORDS
-    words = np.int64(lists.words[number])
-    if words >= 0:
-        out[:words] = lists.pool[start : start + words]
+    start = _start(lists, number)
+    words = word_count(lists, number)
+    if not is_bitset(lists, number):
+        for i in range(words):
+            out[i] = lists.pool[start + i]
         return words
     count = 0
-    for i in range(-words):
+    for i in range(words):
         word = np.uint64(lists.pool[start + i])
         while word != np.uint64(0):
             lowest = word & (~word + np.uint64(1))
@@ -182,64 +207,70 @@ def decode(lists: Lists, number: int, out: U16Array) -> int:
 
 
 @kernel
+def _describe(lists: Lists, number: int, words: int, bitset: bool, count: int, postings_hash: np.uint32) -> None:
+    """Fill the record of a list that was just allocated."""
+    lists.records[number, WORDS] = 2 * words + 1 if bitset else 2 * words
+    lists.records[number, COUNT] = count
+    lists.records[number, HASH] = postings_hash
+
+
+@kernel
 def store(lists: Lists, postings: U16Array, postings_hash: np.uint32, short_list_postings: int) -> int:
     """A new list of the given sorted, distinct postings, or -1 if there is no room."""
     count = len(postings)
-    bitset_words = _bitset_words(count, np.int64(postings[count - 1]), short_list_postings)
-    number = allocate(lists, bitset_words if bitset_words > 0 else count)
+    words = (np.int64(postings[count - 1]) >> 4) + 1
+    bitset = _prefers_bitset(count, words, short_list_postings)
+    if not bitset:
+        words = count
+    number = _allocate(lists, words)
     if number < 0:
         return -1
-    start = np.int64(lists.offsets[number]) * UNIT_WORDS
-    if bitset_words > 0:
-        lists.pool[start : start + bitset_words] = 0
+    start = _start(lists, number)
+    if bitset:
+        for i in range(words):
+            lists.pool[start + i] = 0
         for i in range(count):
             posting = np.int64(postings[i])
             lists.pool[start + (posting >> 4)] |= np.uint16(1 << (posting & 15))
     else:
-        lists.pool[start : start + count] = postings
-    lists.words[number] = -bitset_words if bitset_words > 0 else count
-    lists.counts[number] = count
-    lists.hashes[number] = postings_hash
+        for i in range(count):
+            lists.pool[start + i] = postings[i]
+    _describe(lists, number, words, bitset, count, postings_hash)
     return number
 
 
 @kernel
-def _store_longer_bitset(lists: Lists, number: int, posting: int, short_list_postings: int) -> int:
-    """As `extend` for a list that is and stays a bitset; -2 if it does not stay one."""
-    old_words = -np.int64(lists.words[number])
-    largest = max((old_words << 4) - 1, posting)  # an upper bound is enough: see the caller
-    words = (largest >> 4) + 1
-    count = np.int64(lists.counts[number]) + 1
-    if count <= short_list_postings and count <= words:
-        return -2
-    longer = allocate(lists, words)
+def _extend_bitset(lists: Lists, number: int, posting: int, words: int) -> int:
+    """As `extend`, for a list that is a bitset and becomes one of `words`."""
+    longer = _allocate(lists, words)
     if longer < 0:
         return -1
-    source = np.int64(lists.offsets[number]) * UNIT_WORDS
-    target = np.int64(lists.offsets[longer]) * UNIT_WORDS
-    lists.pool[target : target + old_words] = lists.pool[source : source + old_words]
-    lists.pool[target + old_words : target + words] = 0
+    source, target = _start(lists, number), _start(lists, longer)
+    old_words = word_count(lists, number)
+    for i in range(old_words):
+        lists.pool[target + i] = lists.pool[source + i]
+    for i in range(old_words, words):
+        lists.pool[target + i] = 0
     lists.pool[target + (posting >> 4)] |= np.uint16(1 << (posting & 15))
-    lists.words[longer] = -words
-    lists.counts[longer] = count
-    lists.hashes[longer] = lists.hashes[number] ^ posting_hash(posting)
+    record = lists.records[number]
+    _describe(lists, longer, words, True, np.int64(record[COUNT]) + 1, record[HASH] ^ posting_hash(posting))
     return longer
 
 
 @kernel
 def extend(lists: Lists, number: int, posting: int, short_list_postings: int, scratch: U16Array) -> int:
     """A new list ``sorted({*decode(number), posting})``, or -1 if there is no room; `posting` is not in the list yet."""
-    if lists.words[number] < 0:
-        longer = _store_longer_bitset(lists, number, posting, short_list_postings)
-        if longer != -2:
-            return longer
+    if is_bitset(lists, number):
+        words = max(word_count(lists, number), (posting >> 4) + 1)
+        if _prefers_bitset(np.int64(lists.records[number, COUNT]) + 1, words, short_list_postings):
+            return _extend_bitset(lists, number, posting, words)
     count = decode(lists, number, scratch)
     at = count
     while at > 0 and np.int64(scratch[at - 1]) > posting:
         scratch[at] = scratch[at - 1]
         at -= 1
     scratch[at] = posting
-    return store(lists, scratch[: count + 1], lists.hashes[number] ^ posting_hash(posting), short_list_postings)
+    return store(lists, scratch[: count + 1], lists.records[number, HASH] ^ posting_hash(posting), short_list_postings)
 
 
 @kernel
@@ -266,19 +297,3 @@ def unite(
             j += 1
         total += 1
     return store(lists, scratch[:total], united_hash, short_list_postings)
-
-
-def new_lists(list_count: int, pool_words: int) -> Lists:
-    """Empty arrays for so many lists and words."""
-    return Lists(
-        pool=np.zeros(pool_words, np.uint16),
-        offsets=np.zeros(list_count, np.uint32),
-        words=np.zeros(list_count, np.int32),
-        counts=np.zeros(list_count, np.int32),
-        token_counts=np.zeros(list_count, np.uint32),
-        hashes=np.zeros(list_count, np.uint32),
-        moves=np.zeros(list_count, np.uint32),
-        epochs=np.zeros(list_count, np.uint32),
-        free_blocks=np.full(_SIZE_CLASSES, -1, np.int64),
-        state=np.array([0, 0, -1, 0, 0], np.int64),
-    )

@@ -13,7 +13,7 @@ Column = list[int] | list[str] | list[float]
 Columns = list[Column]
 
 START_SECONDS = 1_718_000_000  # a fixed day, so that a seed gives the same bytes whenever it runs
-DAY_SECONDS = 86_400
+SPAN_SECONDS = 6 * 3600
 _SECOND = 1_000_000
 _PARTS = re.compile(r"%S|\{(ms|us|epoch)\}")
 
@@ -66,10 +66,10 @@ def advance(
     """Times in microseconds of the lines of several sources, which never go back within a source.
 
     ``counts`` are the lines of each source, ``begins`` marks lines that open a new activity: before these a source
-    pauses, as long as lets it fill about a day (at most ten minutes a pause), before others about ``pace_ms``.
+    pauses, as long as lets it fill some hours (at most ten minutes a pause), before others about ``pace_ms``.
     """
     starts = np.concatenate(([0], np.cumsum(counts)))
-    pause = np.minimum(DAY_SECONDS / np.maximum(counts, 1) * 2, 600.0) * _SECOND
+    pause = np.minimum(SPAN_SECONDS / np.maximum(counts, 1) * 2, 600.0) * _SECOND
     gaps = rng.lognormal(np.log(pace_ms * 1000), 1.1, len(begins))
     opening = np.flatnonzero(begins)
     pauses = np.repeat(pause, counts)[opening]

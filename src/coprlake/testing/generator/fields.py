@@ -28,13 +28,16 @@ class Values:
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
-        self.people = GrowingPool(rng, 6.0, 0.72, 2.2)
-        self.clients = GrowingPool(rng, 6.0, 0.75, 2.0)
-        self.machines = GrowingPool(rng, 8.0, 0.55, 1.6)
-        self.pages = GrowingPool(rng, 6.0, 0.65, 2.6)
-        self.files = GrowingPool(rng, 6.0, 0.72, 1.8)
-        self.phrases = GrowingPool(rng, 10.0, 0.5, 1.5)
+        self.people = GrowingPool(rng, 6.0, 0.72, 2.5, stay=0.5)
+        self.clients = GrowingPool(rng, 6.0, 0.75, 2.5, stay=0.6)
+        self.machines = GrowingPool(rng, 8.0, 0.55, 2.0, stay=0.5)
+        self.pages = GrowingPool(rng, 6.0, 0.65, 2.6, stay=0.2)
+        self.files = GrowingPool(rng, 6.0, 0.72, 2.0, stay=0.3)
+        self.phrases = GrowingPool(rng, 10.0, 0.5, 2.0, stay=0.3)
+        self.devices = GrowingPool(rng, 10.0, 0.7, 1.8, stay=0.5)
+        self.ports = GrowingPool(rng, 60.0, 0.4, 1.5, stay=0.5)
         self.sessions = RecentPool(rng, 0.12, 40.0)
+        self.normals = rng.standard_normal(1200)
         self.tables: dict[str, NameTable] = {}
         self._counters: dict[str, Counter] = {}
 
@@ -62,11 +65,13 @@ class Kind:
 
 
 def _around(values: Values, median: float, spread: float, count: int) -> NDArray[np.float64]:
-    return values.rng.lognormal(np.log(max(median, 1e-3)), spread, count)
+    """Log-normal around the median, as sizes and durations are; the same ones recur, since the same things recur."""
+    picks = (len(values.normals) * values.rng.random(count) ** 3).astype(np.int64)
+    return np.asarray(median * np.exp(spread * values.normals[picks]))
 
 
 def _numbers(spread: float) -> Callable[[Values, str, int], Columns]:
-    """Whole numbers around the argument; log-normal, as sizes and durations are."""
+    """Whole numbers around the argument."""
 
     def draw(values: Values, argument: str, count: int) -> Columns:
         return [_around(values, float(argument or 20), spread, count).astype(np.int64).tolist()]
@@ -104,16 +109,20 @@ def _machine(values: Values, _: str, count: int) -> Columns:
 
 
 def _hex(values: Values, argument: str, count: int) -> Columns:
-    digits = int(argument or 16)
-    words = values.rng.integers(0, 2**64, (2, count), dtype=np.uint64)
-    if digits > 16:
-        return [words[0].tolist(), (words[1] >> np.uint64(128 - 4 * digits)).tolist()]
-    return [(words[0] >> np.uint64(64 - 4 * digits)).tolist()]
+    """Fresh ids of as many hex digits as the argument says, in columns of up to 16 digits."""
+    return [
+        (values.rng.integers(0, 2**64, count, dtype=np.uint64) >> np.uint64(64 - 4 * width)).tolist()
+        for width in _hex_widths(argument)
+    ]
 
 
 def _hex_pattern(argument: str) -> str:
+    return "".join(f"%0{width}x" for width in _hex_widths(argument))
+
+
+def _hex_widths(argument: str) -> list[int]:
     digits = int(argument or 16)
-    return f"%016x%0{digits - 16}x" if digits > 16 else f"%0{digits}x"
+    return [16] * (digits // 16) + [digits % 16] * (digits % 16 > 0)
 
 
 def _uuid(values: Values, _: str, count: int) -> Columns:
@@ -146,6 +155,14 @@ def _between(low: int, high: int) -> Callable[[Values, str, int], Columns]:
     return draw
 
 
+def _port(values: Values, _: str, count: int) -> Columns:
+    return [(mix(values.ports.draw(count).astype(np.uint64)) % np.uint64(28232) + np.uint64(32768)).tolist()]
+
+
+def _device(values: Values, _: str, count: int) -> Columns:
+    return [(mix(values.devices.draw(count).astype(np.uint64)) % np.uint64(90_000_000)).tolist()]
+
+
 def _pointer(values: Values, _: str, count: int) -> Columns:
     """Addresses in a heap: the high digits recur, the low ones hardly."""
     pages = values.rng.zipf(1.4, count) % 4096
@@ -172,7 +189,8 @@ KINDS: dict[str, Kind] = {
     "text": _name("phrases", names.phrase),
     "ip": Kind(Scope.EPISODE, lambda _: "%d.%d.%d.%d", _client),
     "lan": Kind(Scope.EPISODE, lambda _: "%d.%d.%d.%d", _machine),
-    "port": Kind(Scope.EPISODE, lambda _: "%d", _between(32768, 60999)),
+    "port": Kind(Scope.EPISODE, lambda _: "%d", _port),
+    "device": Kind(Scope.EPISODE, lambda _: "%d", _device),
     "uuid": Kind(Scope.EPISODE, lambda _: "%08x-%04x-4%03x-%04x-%012x", _uuid),
     "hex": Kind(Scope.EPISODE, _hex_pattern, _hex),
     "session": Kind(Scope.EPISODE, lambda _: "%012x", _session),

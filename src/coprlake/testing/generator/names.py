@@ -22,7 +22,7 @@ SECTIONS = "home search cart checkout account help news media orders catalog rep
 
 
 def user_name(member: int) -> str:
-    """Service accounts first, since those log most, then people; never the same name twice."""
+    """Service accounts first, since those log most, then people."""
     if member < len(ACCOUNTS):
         return ACCOUNTS[member]
     member -= len(ACCOUNTS)

@@ -19,14 +19,18 @@ def mix(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
 class GrowingPool:
     """Members 0, 1, 2, ... drawn with skew; after n draws about ``scale * n**growth`` of them exist (Heaps' law).
 
-    ``skew`` 1 draws all existing members alike; the larger it is the more the oldest ones dominate.
+    ``skew`` 1 draws all existing members alike; the larger it is the more the oldest ones dominate. A draw repeats
+    the one before it with probability ``stay``: who was active is likely to be active again.
     """
 
-    def __init__(self, rng: np.random.Generator, scale: float, growth: float, skew: float) -> None:
+    def __init__(
+        self, rng: np.random.Generator, scale: float, growth: float, skew: float, stay: float = 0.0
+    ) -> None:
         self._rng = rng
         self._scale = scale
         self._growth = growth
         self._skew = skew
+        self._stay = stay
         self._drawn = 0
 
     def draw(self, count: int) -> NDArray[np.int64]:
@@ -34,7 +38,9 @@ class GrowingPool:
         position = np.arange(self._drawn + 1, self._drawn + count + 1, dtype=np.float64)
         self._drawn += count
         existing = self._scale * position**self._growth
-        return (existing * self._rng.random(count) ** self._skew).astype(np.int64)
+        members = (existing * self._rng.random(count) ** self._skew).astype(np.int64)
+        changes = np.where(self._rng.random(count) < self._stay, 0, np.arange(count))
+        return np.asarray(members[np.maximum.accumulate(changes)])
 
 
 class RecentPool:

@@ -13,6 +13,7 @@ from coprlake.testing.generator.fields import Scope, Values
 from coprlake.testing.generator.template import Application, Field, Line
 
 _PILOT_LINES = 300
+_SAME_FLOW = 0.5  # of the episodes do what the one before did
 
 
 class ApplicationRenderer:
@@ -28,12 +29,11 @@ class ApplicationRenderer:
         """How many kinds of source there are."""
         return len(self._applications)
 
-    def mean_line_bytes(self) -> float:
-        """Raw bytes of an average line over all kinds, from a trial that does not disturb the pools."""
+    def mean_line_bytes(self) -> NDArray[np.float64]:
+        """Raw bytes of an average line of each kind, from a trial that does not disturb the pools."""
         trial = ApplicationRenderer(self._applications, self._seed)
-        count = np.array([_PILOT_LINES])
-        lines = [line for kind in range(self.kind_count) for line in trial.render(kind, count)]
-        return len("\n".join(lines).encode()) / len(lines) + 1 / len(lines)
+        texts = ["\n".join(trial.render(kind, np.array([_PILOT_LINES]))) for kind in range(self.kind_count)]
+        return np.array([(len(text.encode()) + 1) / _PILOT_LINES for text in texts])
 
     def render(self, kind: int, counts: NDArray[np.int64]) -> list[str]:
         """The lines of ``len(counts)`` sources of a kind, one source after the other, each in time order."""
@@ -70,7 +70,7 @@ class _Layout:
 def _lay_out(application: Application, row_count: int, rng: np.random.Generator) -> _Layout:
     """Episodes for at least ``row_count`` rows; the last one may reach beyond them."""
     flows = application.flows
-    weights = 1.0 / np.arange(1, len(flows) + 1) ** 0.9
+    weights = 1.0 / np.arange(1, len(flows) + 1) ** 1.1
     weights /= weights.sum()
     lengths = np.array([len(flow) for flow in flows])
     surely = np.array([sum(not line.optional for line in flow) for flow in flows])
@@ -79,6 +79,8 @@ def _lay_out(application: Application, row_count: int, rng: np.random.Generator)
     episodes = rng.choice(len(flows), int(row_count / expected * 1.1) + 10, p=weights)
     while surely[episodes].sum() < row_count:
         episodes = np.concatenate((episodes, rng.choice(len(flows), len(episodes), p=weights)))
+    stays = np.where(rng.random(len(episodes)) < _SAME_FLOW, 0, np.arange(len(episodes)))
+    episodes = episodes[np.maximum.accumulate(stays)]
     starts = np.concatenate(([0], np.cumsum(lengths[episodes])))
     optional = np.array([line.optional for flow in flows for line in flow])
     flow_starts = np.concatenate(([0], np.cumsum(lengths)))[:-1]
@@ -137,8 +139,10 @@ class _Chunk:
     def _row_columns(self, field: Field, rows: NDArray[np.int64]) -> Columns:
         if field.text.startswith("time"):
             return self.application.style.columns(self.times[rows])
+        # Counters of a source share a beginning, as if it had been up for some time.
+        drawn = self.source_columns.setdefault("seq", [self.values.rng.integers(2e4, 9e6, self.source_count).tolist()])
         step = int(field.argument or 1)
-        return [(self.sources[rows] % 97 * 10007 + rows * step).tolist()]
+        return [(np.array(drawn[0], dtype=np.int64)[self.sources[rows]] + rows * step).tolist()]
 
 
 def _taken(columns: Columns, indices: NDArray[np.int64]) -> Columns:

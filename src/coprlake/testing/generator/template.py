@@ -56,7 +56,7 @@ class Field:
         if "|" not in self.text:
             return KINDS[self._kind].draw(values, self.argument, count)
         words = self.text.lstrip("=").split("|")
-        weights = 1.0 / np.arange(1, len(words) + 1) ** 1.3
+        weights = 1.0 / np.arange(1, len(words) + 1) ** 1.8
         picks = values.rng.choice(len(words), count, p=weights / weights.sum())
         return [[words[pick] for pick in picks.tolist()]]
 

@@ -45,7 +45,7 @@ fatal: Timeout before authentication for <ip> port <port>
 KERNEL = Application(
     "kernel",
     "%b %e %H:%M:%S",
-    "<time> <host> kernel: [<seq:17>.<num:300000>] ",
+    "<time> <host> kernel: [<seq:17>.<num:300>] ",
     """
 eth<=0|1>: renamed from veth<hex:7>
 docker0: port <thread:9>(veth<hex:7>) entered <blocking|disabled|forwarding> state

@@ -138,7 +138,7 @@ ENVOY = Application(
 
 LOGINS = Application(
     "auth service",
-    "%Y-%m-%dT%H:%M:%S.{us}Z",
+    "%Y-%m-%dT%H:%M:%S.{ms}Z",
     "<time> auth-<zone> ",
     """
 INFO login attempt user=<user> client=<=web|ios|android|cli> ip=<ip> flow=<session>
@@ -239,14 +239,14 @@ INFO export <file> rows=<num:9000> languages=<num:7> checksum=<hex:8>
 
 DEVICES = Application(
     "device gateway",
-    "{epoch}.{ms}",
+    "%Y-%m-%d %H:%M:%S.{ms}",
     "<time> gw ",
     """
-mqtt CONNECT client=dev-<id:device> user=fleet keepalive=60 from <ip>:<port>
-mqtt SUBSCRIBE client=dev-<id:device> topic=devices/<id:device>/commands qos=1
-mqtt PUBLISH client=dev-<id:device> topic=devices/<id:device>/telemetry bytes=<size:300> qos=<0|1>
-?mqtt PUBLISH client=dev-<id:device> topic=devices/<id:device>/status bytes=<num:90> qos=1 retain=1
-?mqtt DISCONNECT client=dev-<id:device> reason=<normal|keepalive timeout|session taken over>
+mqtt CONNECT client=dev-<device> user=fleet keepalive=60 from <ip>:<port>
+mqtt SUBSCRIBE client=dev-<device> topic=devices/<device>/commands qos=1
+mqtt PUBLISH client=dev-<device> topic=devices/<device>/telemetry bytes=<size:300> qos=<0|1>
+?mqtt PUBLISH client=dev-<device> topic=devices/<device>/status bytes=<num:90> qos=1 retain=1
+?mqtt DISCONNECT client=dev-<device> reason=<normal|keepalive timeout|session taken over>
 
 telemetry sensor=S<thread:4000> temp=<dec2:21> hum=<pct> batt=<num:3600> rssi=-<num:70>
 

@@ -77,11 +77,11 @@ HAPROXY = Application(
     "%b %e %H:%M:%S",
     "<time> <node:lb> haproxy[<pid>]: ",
     """
-<ip>:<port> [<time>.<num:400>] fe_https~ be_<shop|api|media>/<=app01|app02|app03|app04> <to>/0/<to>/<ms:35>/<ms:40> <200|304|404|502> <size:4100> - - ---- <num:120>/<num:110>/<num:14>/<to>/0 0/0 "GET <path> HTTP/1.1"
+<ip>:<port> [<time>] fe_https~ be_<shop|api|media>/<=app01|app02|app03|app04> <to>/0/<to>/<ms:35>/<ms:40> <200|304|404|502> <size:4100> - - ---- <num:120>/<num:110>/<num:14>/<to>/0 0/0 "GET <path> HTTP/1.1"
 
-<ip>:<port> [<time>.<num:400>] fe_https~ be_api/<=app01|app02|app03|app04> 0/0/<to>/<ms:80>/<ms:82> <200|201|400> <size:700> - - ---- <num:120>/<num:110>/<num:14>/<to>/0 0/0 "POST /api/v2/<orders|cart/items|login|search> HTTP/1.1"
+<ip>:<port> [<time>] fe_https~ be_api/<=app01|app02|app03|app04> 0/0/<to>/<ms:80>/<ms:82> <200|201|400> <size:700> - - ---- <num:120>/<num:110>/<num:14>/<to>/0 0/0 "POST /api/v2/<orders|cart/items|login|search> HTTP/1.1"
 
-<ip>:<port> [<time>.<num:400>] fe_http fe_http/NOSRV 0/-1/-1/-1/0 301 <104|118> - - LR-- <num:60>/<num:12>/0/0/0 0/0 "GET / HTTP/1.1"
+<ip>:<port> [<time>] fe_http fe_http/NOSRV 0/-1/-1/-1/0 301 <104|118> - - LR-- <num:60>/<num:12>/0/0/0 0/0 "GET / HTTP/1.1"
 
 Connect from <ip>:<port> to <self>:443 (fe_https/HTTP)
 
@@ -89,9 +89,9 @@ Server be_<=shop|api|media>/<=app01|app02|app03|app04> is DOWN, reason: Layer<4|
 ?backend be_<=shop|api|media> has no server available!
 Server be_<=shop|api|media>/<=app01|app02|app03|app04> is UP, reason: Layer7 check passed, code: 200, check duration: <ms:9>ms. <to> active and 0 backup servers online. 0 sessions requeued, 0 total in queue.
 
-<ip>:<port> [<time>.<num:400>] fe_tcp be_redis/<=cache01|cache02> 1/<to>/<ms:60000> <size:90000> -- <num:120>/<num:30>/<num:28>/<num:8>/0 0/0
+<ip>:<port> [<time>] fe_tcp be_redis/<=cache01|cache02> 1/<to>/<ms:60000> <size:90000> -- <num:120>/<num:30>/<num:28>/<num:8>/0 0/0
 
-<ip>:<port> [<time>.<num:400>] fe_https/1: SSL handshake failure
+<ip>:<port> [<time>] fe_https/1: SSL handshake failure
 
 Proxy fe_<=https|http|tcp> stopped (cumulated conns: FE: <size:900000>, BE: 0).
 Proxy fe_<=https|http|tcp> started.
@@ -100,13 +100,13 @@ Loading success.
 
 Health check for server be_<shop|api|media>/<app01|app02|app03> succeeded, reason: Layer7 check passed, code: 200, check duration: <ms:7>ms, status: <3/3|2/3> UP.
 
-<ip>:<port> [<time>.<num:400>] fe_https~ be_api/NOSRV 0/<ms:5000>/-1/-1/<ms:5000> 503 217 - - sQ-- <num:500>/<num:480>/<num:40>/0/0 0/<num:20> "GET <path> HTTP/1.1"
+<ip>:<port> [<time>] fe_https~ be_api/NOSRV 0/<ms:5000>/-1/-1/<ms:5000> 503 217 - - sQ-- <num:500>/<num:480>/<num:40>/0/0 0/<num:20> "GET <path> HTTP/1.1"
 """,
 )
 
 LOAD_BALANCER = Application(
     "load balancer",
-    "%Y-%m-%dT%H:%M:%S.{us}Z",
+    "%Y-%m-%dT%H:%M:%S.{ms}Z",
     "",
     """
 https <time> app/shop-prod/50dc6c495c0c9188 <ip>:<port> <lan>:8080 0.00<to> <dec:0.04> 0.000 <200|304|404> <200|304> <size:700> <size:5000> "GET https://shop.example.com:443<path> HTTP/2.0" TLS_AES_128_GCM_SHA256 TLSv1.3 "Root=1-66<hex:6>-<hex:24>"
@@ -180,7 +180,7 @@ client: warning: client @<ptr> <lan>#<port>: recursive-clients soft limit exceed
 FIREWALL = Application(
     "firewall",
     "%b %e %H:%M:%S",
-    "<time> <node:fw> kernel: [<seq:7>.<num:400>] ",
+    "<time> <node:fw> kernel: ",
     """
 [UFW BLOCK] IN=eth0 OUT= MAC=02:42:ac:11:00:02:02:42:9d:<10|2f|7c>:08:00 SRC=<ip> DST=<self> LEN=<40|44|60> TOS=0x00 PREC=0x00 TTL=<num:50> ID=<num:20000> PROTO=TCP SPT=<port> DPT=<22|23|3389|445|8080|5900> WINDOW=<1024|65535|29200> RES=0x00 SYN URGP=0
 
