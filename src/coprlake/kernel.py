@@ -30,15 +30,23 @@ I32Array = npt.NDArray[np.int32]
 I64Array = npt.NDArray[np.int64]
 
 
+_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
+
+
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` on its first call for the argument types it gets; cached between processes.
 
     Where no cache can be kept (code imported from an archive, say), it is compiled anew in each process.
     """
     try:
-        return cast(Callable[P, R], njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function))
+        return cast(Callable[P, R], njit(cache=True, **_OPTIONS)(function))
     except RuntimeError:  # numba: "no locator available"
-        return cast(Callable[P, R], njit(nogil=True, error_model="numpy", _nrt=False)(function))
+        return cast(Callable[P, R], njit(**_OPTIONS)(function))
+
+
+def view_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """A kernel that returns views of its arguments: it becomes a part of its callers, the only way without counting references."""
+    return cast(Callable[P, R], njit(inline="always", **_OPTIONS)(function))
 
 
 def words_at(address: int, word_count: int) -> U64Array:

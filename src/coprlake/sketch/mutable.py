@@ -18,12 +18,13 @@ from coprlake.sketch.insertion import (
     slots_limit,
 )
 from coprlake.sketch.posting_lists import COUNT, FREE_LIST, LIVE_LISTS, NEXT_LIST, Lists, decode, new_lists, word_count
+from coprlake.sketch.query import Sketch
 from coprlake.sketch.token_map import DIRECT, PAYLOAD, find_values
 
 SMALLEST_MEMORY_LIMIT_BYTES = 2 << 20
 
 
-class MutableSketch:
+class MutableSketch(Sketch):
     """A map from fingerprints to sets of postings that only grows.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from coprlake.kernel import U16Array, kernel
+from coprlake.kernel import I64Array, U16Array, U64Array, kernel
 
 _MULTIPLIER: Final = np.uint64(6364136223846793005)  # Knuth's MMIX generator
 _INCREMENT: Final = np.uint64(1442695040888963407)
@@ -28,3 +28,10 @@ def postings_hash(postings: U16Array) -> np.uint32:
     for i in range(len(postings)):
         result ^= posting_hash(np.int64(postings[i]))
     return result
+
+
+@kernel
+def hash_each(postings: I64Array, out: U64Array) -> None:
+    """``out[i] = posting_hash(postings[i])``."""
+    for i in range(len(postings)):
+        out[i] = np.uint64(posting_hash(postings[i]))

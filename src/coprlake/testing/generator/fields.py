@@ -28,14 +28,14 @@ class Values:
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
-        self.people = GrowingPool(rng, 6.0, 0.72, 2.5, stay=0.5)
-        self.clients = GrowingPool(rng, 6.0, 0.75, 2.5, stay=0.6)
-        self.machines = GrowingPool(rng, 8.0, 0.55, 2.0, stay=0.5)
+        self.people = GrowingPool(rng, 6.0, 0.72, 2.5, stay=0.65)
+        self.clients = GrowingPool(rng, 6.0, 0.75, 2.5, stay=0.7)
+        self.machines = GrowingPool(rng, 8.0, 0.55, 2.2, stay=0.65)
         self.pages = GrowingPool(rng, 6.0, 0.65, 2.6, stay=0.2)
         self.files = GrowingPool(rng, 6.0, 0.72, 2.0, stay=0.3)
         self.phrases = GrowingPool(rng, 10.0, 0.5, 2.0, stay=0.3)
         self.devices = GrowingPool(rng, 10.0, 0.7, 1.8, stay=0.5)
-        self.ports = GrowingPool(rng, 60.0, 0.4, 1.5, stay=0.5)
+        self.ports = GrowingPool(rng, 60.0, 0.4, 1.5, stay=0.65)
         self.sessions = RecentPool(rng, 0.12, 40.0)
         self.normals = rng.standard_normal(1200)
         self.tables: dict[str, NameTable] = {}
@@ -66,7 +66,7 @@ class Kind:
 
 def _around(values: Values, median: float, spread: float, count: int) -> NDArray[np.float64]:
     """Log-normal around the median, as sizes and durations are; the same ones recur, since the same things recur."""
-    picks = (len(values.normals) * values.rng.random(count) ** 3).astype(np.int64)
+    picks = (len(values.normals) * values.rng.random(count) ** 4).astype(np.int64)
     return np.asarray(median * np.exp(spread * values.normals[picks]))
 
 
@@ -149,10 +149,18 @@ def _pod(values: Values, argument: str, count: int) -> Columns:
 
 
 def _between(low: int, high: int) -> Callable[[Values, str, int], Columns]:
+    """Whole numbers from ``low`` up to the argument or ``high``, the low ones more often."""
+
     def draw(values: Values, argument: str, count: int) -> Columns:
-        return [values.rng.integers(low, int(argument) if argument else high, count).tolist()]
+        span = (int(argument) if argument else high) - low
+        return [(low + span * values.rng.random(count) ** 2.2).astype(np.int64).tolist()]
 
     return draw
+
+
+def _percent(values: Values, _: str, count: int) -> Columns:
+    """Shares as gauges show them: most within a few points of each other."""
+    return [np.clip(72 - np.abs(_around(values, 6, 1.0, count)), 0, 100).astype(np.int64).tolist()]
 
 
 def _port(values: Values, _: str, count: int) -> Columns:
@@ -206,7 +214,7 @@ KINDS: dict[str, Kind] = {
     "size": Kind(Scope.LINE, lambda _: "%d", _numbers(1.1)),
     "dec": Kind(Scope.LINE, lambda _: "%.3f", _decimals),
     "dec2": Kind(Scope.LINE, lambda _: "%.2f", _decimals),
-    "pct": Kind(Scope.LINE, lambda _: "%d", _between(0, 101)),
+    "pct": Kind(Scope.LINE, lambda _: "%d", _percent),
     "to": Kind(Scope.LINE, lambda _: "%d", _between(0, 10)),
     "ptr": Kind(Scope.LINE, lambda _: "0x%x", _pointer),
 }

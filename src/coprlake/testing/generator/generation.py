@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -18,6 +19,7 @@ from coprlake.testing.generator.rendering import ApplicationRenderer
 from coprlake.testing.generator.samples import SampleRenderer
 
 _CHUNK_LINES = 50_000  # small sources of a kind are written together, so that the cost of a call is shared
+_SMALL_SOURCE_LINES = 60
 
 
 class Renderer(Protocol):
@@ -60,7 +62,7 @@ def generate(
     rng = np.random.Generator(np.random.PCG64([seed, 1]))
     if megabytes is None:
         counts = lines_per_source(shape)
-        kinds = _deal_kinds(len(counts), renderer.kind_count, seed)
+        kinds = _deal_kinds(counts, renderer.kind_count, seed)
     else:
         counts, kinds = _counts_near(shape, megabytes * 1e6, renderer.mean_line_bytes(), seed)
     numbers = rng.permutation(len(counts))  # of the source in the set, so that its number does not tell its size
@@ -78,17 +80,26 @@ def _counts_near(
     line_total = raw_bytes / mean_bytes.mean()
     for _ in range(4):
         counts = lines_per_source(shape, max(round(line_total), 1))
-        kinds = _deal_kinds(len(counts), len(mean_bytes), seed)
+        kinds = _deal_kinds(counts, len(mean_bytes), seed)
         line_total *= raw_bytes / float((counts * mean_bytes[kinds]).sum())
     return counts, kinds
 
 
-def _deal_kinds(source_count: int, kind_count: int, seed: int) -> NDArray[np.int64]:
-    """A kind for each source in order of size: all kinds in each round, so that none gets all of the large ones."""
+def _deal_kinds(counts: NDArray[np.int64], kind_count: int, seed: int) -> NDArray[np.int64]:
+    """A kind for each source; ``counts`` ascend.
+
+    From the largest on, a source goes to the kind with the fewest lines so far, so that a few large sources do not
+    decide what a set is like. Small ones weigh nothing and go round all kinds.
+    """
     rng = np.random.Generator(np.random.PCG64([seed, 2]))
-    rounds = -(-source_count // kind_count)
-    dealt = np.concatenate([rng.permutation(kind_count) for _ in range(rounds)])
-    return dealt[:source_count][::-1]  # from the largest source on
+    rounds = -(-len(counts) // kind_count)
+    kinds = np.concatenate([rng.permutation(kind_count) for _ in range(rounds)])[: len(counts)]
+    loads = [(0, place, kind) for place, kind in enumerate(rng.permutation(kind_count).tolist())]
+    for source in range(len(counts) - 1, int(np.searchsorted(counts, _SMALL_SOURCE_LINES)) - 1, -1):
+        lines, place, kind = heapq.heappop(loads)
+        kinds[source] = kind
+        heapq.heappush(loads, (lines + int(counts[source]), place, kind))
+    return kinds
 
 
 def _chunks(counts: NDArray[np.int64], kinds: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:

@@ -12,8 +12,8 @@ from coprlake.testing.generator.clock import Columns, advance
 from coprlake.testing.generator.fields import Scope, Values
 from coprlake.testing.generator.template import Application, Field, Line
 
-_PILOT_LINES = 300
-_SAME_FLOW = 0.5  # of the episodes do what the one before did
+_PILOT_LINES = 1500
+_SAME_FLOW = 0.7  # of the episodes do what the one before did
 
 
 class ApplicationRenderer:
@@ -70,17 +70,17 @@ class _Layout:
 def _lay_out(application: Application, row_count: int, rng: np.random.Generator) -> _Layout:
     """Episodes for at least ``row_count`` rows; the last one may reach beyond them."""
     flows = application.flows
-    weights = 1.0 / np.arange(1, len(flows) + 1) ** 1.1
+    weights = 1.0 / np.arange(1, len(flows) + 1) ** 1.2
     weights /= weights.sum()
     lengths = np.array([len(flow) for flow in flows])
     surely = np.array([sum(not line.optional for line in flow) for flow in flows])
-    # By the lines that are never left out, so that the episodes suffice but for a stroke of bad luck.
+    # By the lines that are never left out, so that one draw mostly suffices.
     expected = float((surely * weights).sum())
-    episodes = rng.choice(len(flows), int(row_count / expected * 1.1) + 10, p=weights)
+    episodes = np.zeros(0, dtype=np.int64)
     while surely[episodes].sum() < row_count:
-        episodes = np.concatenate((episodes, rng.choice(len(flows), len(episodes), p=weights)))
-    stays = np.where(rng.random(len(episodes)) < _SAME_FLOW, 0, np.arange(len(episodes)))
-    episodes = episodes[np.maximum.accumulate(stays)]
+        drawn = rng.choice(len(flows), int(row_count / expected * 1.1) + 10, p=weights)
+        stays = np.where(rng.random(len(drawn)) < _SAME_FLOW, 0, np.arange(len(drawn)))
+        episodes = np.concatenate((episodes, drawn[np.maximum.accumulate(stays)]))
     starts = np.concatenate(([0], np.cumsum(lengths[episodes])))
     optional = np.array([line.optional for flow in flows for line in flow])
     flow_starts = np.concatenate(([0], np.cumsum(lengths)))[:-1]

@@ -103,15 +103,15 @@ def compile_file(lines: Sequence[str]) -> SampleFile:
 
 def _settled_parts(lines: Sequence[str], found: list[list[re.Match[str]]]) -> list[set[int]]:
     """For each line the indices of the matches that hardly vary among the lines of its form, times excepted."""
-    forms = [_form(line, matches) for line, matches in zip(lines, found, strict=True)]
-    seen: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)
-    for form, matches in zip(forms, found, strict=True):
-        for index, match in enumerate(matches):
-            seen[form, index][match[0]] += 1
-    settled = []
-    for form, matches in zip(forms, found, strict=True):
-        settled.append({index for index, match in enumerate(matches) if _is_settled(match, seen[form, index])})
-    return settled
+    forms: dict[str, list[list[re.Match[str]]]] = defaultdict(list)
+    form_of_line = [_form(line, matches) for line, matches in zip(lines, found, strict=True)]
+    for form, matches in zip(form_of_line, found, strict=True):
+        forms[form].append(matches)
+    settled = {
+        form: {index for index, column in enumerate(zip(*rows, strict=True)) if _is_settled(column)}
+        for form, rows in forms.items()
+    }
+    return [settled[form] for form in form_of_line]
 
 
 def _form(line: str, matches: list[re.Match[str]]) -> str:
@@ -121,15 +121,15 @@ def _form(line: str, matches: list[re.Match[str]]) -> str:
     return "\0".join([*texts, line[ends[-1] :], *(match.lastgroup or "" for match in matches)])
 
 
-def _is_settled(match: re.Match[str], values: Counter[str]) -> bool:
-    if _is_time(match):
+def _is_settled(column: Sequence[re.Match[str]]) -> bool:
+    """Whether a place in the lines of a form stays as it is."""
+    first = column[0]
+    if _is_time(first):
         return False
-    if match.lastgroup == "number" and len(match[0]) < 2:
-        return True
-    lines = values.total()
-    if lines < 3:  # too few to tell: short numbers are mostly codes and versions
-        return match.lastgroup == "number" and len(match[0]) < 4
-    return len(values) <= max(1, lines // 50)
+    values = {match[0] for match in column}
+    if len(column) < 3:  # too few to tell: short numbers are mostly codes and versions
+        return first.lastgroup == "number" and len(first[0]) < 4
+    return len(values) <= max(1, len(column) // 50) or max(map(len, values)) < 2
 
 
 def _is_time(match: re.Match[str]) -> bool:

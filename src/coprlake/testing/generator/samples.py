@@ -15,6 +15,7 @@ from coprlake.testing.generator.sample_lines import SampleFile, Slot, compile_fi
 _RUN_LINES = 40  # the mean length of a sequence of consecutive lines
 _PAUSE_SHARE = 0.3  # of the lines follow a longer pause
 _PACE_MS = 60.0
+_SHORT_ID_LIFE = 8
 
 
 class SampleRenderer:
@@ -25,7 +26,8 @@ class SampleRenderer:
         self._rng = np.random.Generator(np.random.PCG64(seed))
         self._networks = GrowingPool(self._rng, 3.0, 0.45, 2.0)
         self._machines = GrowingPool(self._rng, 3.0, 0.6, 2.0)
-        self._activities = RecentPool(self._rng, 0.5, 30.0)
+        self._activities = RecentPool(self._rng, 0.7, 10.0)
+        self._factors = self._rng.lognormal(0.0, 0.4, 400)
 
     @property
     def kind_count(self) -> int:
@@ -76,14 +78,16 @@ class SampleRenderer:
                 columns = style.columns(times[chosen])
                 values[chosen] = list(map(style.pattern.__mod__, zip(*columns, strict=True)))
         run_count = int(runs.max(initial=-1)) + 1
-        activities = self._activities.draw(run_count).astype(np.uint64) << np.uint64(32)
+        activities = self._activities.draw(run_count)
         chosen = np.flatnonzero((kinds == Slot.HEX) | (kinds == Slot.ID))
-        words = mix(file.keys[slots[chosen]] ^ activities[runs[chosen]])
+        # Short ids (processes, ports, threads) outlive an activity; long ones (blocks, requests) are new in each.
+        lives = np.where(parameters[chosen] < 7, activities[runs[chosen]] // _SHORT_ID_LIFE, activities[runs[chosen]])
+        words = mix(file.keys[slots[chosen]] ^ lives.astype(np.uint64) << np.uint64(32))
         values[chosen] = _of_width(words, parameters[chosen], kinds[chosen] == Slot.HEX)
         chosen = np.flatnonzero(kinds == Slot.OCTET)
         values[chosen] = self._octets(file.keys[slots[chosen]], parameters[chosen], runs[chosen], run_count)
         chosen = np.flatnonzero(kinds == Slot.MEASURE)
-        numbers = file.numbers[slots[chosen]] * self._rng.lognormal(0.0, 0.4, len(chosen))
+        numbers = file.numbers[slots[chosen]] * self._factors[self._rng.zipf(1.5, len(chosen)) % len(self._factors)]
         values[chosen] = numbers.astype(np.int64).tolist()
         return values.tolist()
 
@@ -98,10 +102,11 @@ class SampleRenderer:
 
 
 def _of_width(words: NDArray[np.uint64], digits: NDArray[np.int64], are_hex: NDArray[np.bool_]) -> list[int]:
-    """Numbers of so many digits, hexadecimal or decimal."""
+    """Numbers of so many digits, hexadecimal or decimal; those of five stay below 60000, since most are ports."""
     hexadecimal = words >> (64 - 4 * np.minimum(digits, 16)).clip(0, 63).astype(np.uint64)
     low = np.uint64(10) ** (digits - 1).clip(0, 18).astype(np.uint64)
-    return np.where(are_hex, hexadecimal, low + words % (low * np.uint64(9))).tolist()
+    decimal = low + words % (low * np.where(digits == 5, 5, 9).astype(np.uint64))
+    return np.where(are_hex, hexadecimal, decimal).tolist()
 
 
 def _read_lines(folder: Path) -> list[list[str]]:

@@ -149,7 +149,7 @@ INFO  [NIOServerCxn.Factory:0.0.0.0/0.0.0.0:2181:NIOServerCnxn@<=827|842>] - Pro
 
 REDIS = Application(
     "redis",
-    "%d %b %Y %H:%M:%S.{ms}",
+    "%d %b %Y %H:%M:%S,{ms}",
     "<pid>:<M|M|S|C> <time> ",
     """
 * <=10|100|10000> changes in <=300|60> seconds. Saving...
@@ -230,7 +230,7 @@ KUBELET = Application(
     "%m%d %H:%M:%S.{us}",
     "",
     """
-!I<time> <pid> kubelet.go:<=2431|2424>] "SyncLoop (PLEG): event for pod" pod="<=shop|pay|core|data>/<=checkout|catalog|mailer|pricing|stock>-<hex:9>-<thread:9999>" event=&{ID:<hex:32> Type:Container<Started|Died> Data:<hex:12>}
+!I<time> <pid> kubelet.go:<=2431|2424>] "SyncLoop (PLEG): event for pod" pod="<=shop|pay|core|data>/<=checkout|catalog|mailer|pricing|stock>-<hex:9>-<thread:9999>" event=&{ID:<hex:16> Type:Container<Started|Died> Data:<hex:12>}
 !I<time> <pid> pod_startup_latency_tracker.go:102] "Observed pod startup duration" pod="<=shop|pay|core|data>/<=checkout|catalog|mailer|pricing|stock>-<hex:9>-<thread:9999>" podStartSLOduration=<dec:2> podStartE2EDuration="<dec:3>s"
 ?!I<time> <pid> reconciler_common.go:<=258|300>] "operationExecutor.VerifyControllerAttachedVolume started for volume \\"<config|secrets|kube-api-access|data>\\"" pod="<=shop|pay|core|data>/<=checkout|catalog|mailer|pricing|stock>-<hex:9>-<thread:9999>"
 

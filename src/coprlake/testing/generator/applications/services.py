@@ -39,7 +39,7 @@ INFO  [G1-concurrent] gc - GC(<seq>) Pause Young (Normal) <num:700>M-><num:220>M
 
 PAYMENTS = Application(
     "payment service",
-    "%Y-%m-%dT%H:%M:%S.{ms}Z",
+    "%Y-%m-%dT%H:%M:%S,{ms}+00:00",
     "ts=<time> svc=payments ",
     """
 level=info event=payment.created id=pay_<hex:14> order=<id:order> amount=<dec2:60> currency=<EUR|USD|CHF> method=<=card|paypal|sepa|invoice> customer=<num:40000>
@@ -108,7 +108,7 @@ drift - WARNING - feature <=price|age_days|clicks_7d> mean moved from <dec:1> to
 
 ENVOY = Application(
     "envoy json",
-    "%Y-%m-%dT%H:%M:%S.{ms}Z",
+    "%Y-%m-%dT%H:%M:%S,{ms}+00:00",
     '{"start_time":"<time>",',
     """
 "method":"GET","path":"<path>","protocol":"HTTP/2","response_code":<200|304|404|503>,"response_flags":"<-|-|UF|UH>","bytes_received":0,"bytes_sent":<size:4000>,"duration":<ms:20>,"upstream_service_time":"<ms:18>","x_forwarded_for":"<ip>","request_id":"<uuid>","authority":"shop.example.com","upstream_host":"<lan>:8080","upstream_cluster":"outbound|8080||<=catalog|cart|search>.shop.svc"}
@@ -138,7 +138,7 @@ ENVOY = Application(
 
 LOGINS = Application(
     "auth service",
-    "%Y-%m-%dT%H:%M:%S.{ms}Z",
+    "%Y-%m-%dT%H:%M:%S.{ms}+00:00",
     "<time> auth-<zone> ",
     """
 INFO login attempt user=<user> client=<=web|ios|android|cli> ip=<ip> flow=<session>
@@ -170,7 +170,7 @@ ERROR ldap connection <lan>:636 failed: <timeout|certificate has expired|connect
 
 BUILDS = Application(
     "ci runner",
-    "%Y-%m-%dT%H:%M:%S.{ms}Z",
+    "%Y-%m-%dT%H:%M:%S,{ms}+00:00",
     "<time> runner-<thread:60> job=<id:build> ",
     """
 Running with runner 17.0.0 on <pod:runner>, executor kubernetes, project <=shop/orders|shop/web|core/auth|data/lake>

@@ -2,7 +2,7 @@
 
 from coprlake.testing.generator.template import Application
 
-_BROWSER = '"<=Mozilla/5.0 (X11; Linux x86_64) Firefox/126.0|Mozilla/5.0 (iPhone; CPU iPhone OS 17_5) Safari/604.1|Mozilla/5.0 (Windows NT 10.0; Win64; x64) Chrome/125.0|healthprobe/2.1|curl/8.5.0|searchbot/3.0 (+https://bot.example.org)>"'  # noqa: E501
+_BROWSER = '"<=Mozilla/5.0 (X11; Linux x86_64) Firefox/126.0|Mozilla/5.0 (iPhone; CPU iPhone OS 17_5) Safari/604.1|Mozilla/5.0 (Windows NT 10.0; Win64; x64) Chrome/125.0|healthprobe/2.1|curl/8.5.0|searchbot/3.0 (+https://bot.example.org)>" req-<id:access>'  # noqa: E501
 
 WEB_ACCESS = Application(
     "web access",
@@ -106,10 +106,10 @@ Health check for server be_<shop|api|media>/<app01|app02|app03> succeeded, reaso
 
 LOAD_BALANCER = Application(
     "load balancer",
-    "%Y-%m-%dT%H:%M:%S.{ms}Z",
+    "%Y-%m-%dT%H:%M:%S,{ms}+00:00",
     "",
     """
-https <time> app/shop-prod/50dc6c495c0c9188 <ip>:<port> <lan>:8080 0.00<to> <dec:0.04> 0.000 <200|304|404> <200|304> <size:700> <size:5000> "GET https://shop.example.com:443<path> HTTP/2.0" TLS_AES_128_GCM_SHA256 TLSv1.3 "Root=1-66<hex:6>-<hex:24>"
+https <time> app/shop-prod/50dc6c495c0c9188 <ip>:<port> <lan>:8080 0.00<to> <dec:0.04> 0.000 <200|304|404> <200|304> <size:700> <size:5000> "GET https://shop.example.com:443<path> HTTP/2.0" TLS_AES_128_GCM_SHA256 TLSv1.3 "Root=1-66<hex:6>-<hex:16>"
 
 https <time> app/api-prod/9f1ad1f1cf0e3d02 <ip>:<port> <lan>:8443 0.00<to> <dec:0.09> 0.000 <200|201|400|503> <200|201> <size:1200> <size:900> "POST https://api.example.com:443/api/v2/<orders|cart|search> HTTP/2.0" TLS_AES_128_GCM_SHA256 TLSv1.3 "-"
 
@@ -182,9 +182,9 @@ FIREWALL = Application(
     "%b %e %H:%M:%S",
     "<time> <node:fw> kernel: ",
     """
-[UFW BLOCK] IN=eth0 OUT= MAC=02:42:ac:11:00:02:02:42:9d:<10|2f|7c>:08:00 SRC=<ip> DST=<self> LEN=<40|44|60> TOS=0x00 PREC=0x00 TTL=<num:50> ID=<num:20000> PROTO=TCP SPT=<port> DPT=<22|23|3389|445|8080|5900> WINDOW=<1024|65535|29200> RES=0x00 SYN URGP=0
+[UFW BLOCK] IN=eth0 OUT= MAC=02:42:ac:11:00:02:02:42:9d:<10|2f|7c>:08:00 SRC=<ip> DST=<self> LEN=<40|44|60> TOS=0x00 PREC=0x00 TTL=<num:50> ID=<num:20000> PROTO=TCP SPT=<port> DPT=<22|23|3389|445|8080|5900> WINDOW=<1024|65535|29200> RES=0x00 SYN URGP=0 FLOW-<id:flow>
 
-iptables-accept: IN=eth0 OUT=eth1 SRC=<ip> DST=<lan> LEN=60 TOS=0x00 TTL=<num:55> ID=<num:20000> DF PROTO=TCP SPT=<port> DPT=<443|80> WINDOW=64240 SYN
+iptables-accept: IN=eth0 OUT=eth1 SRC=<ip> DST=<lan> LEN=60 TOS=0x00 TTL=<num:55> ID=<num:20000> DF PROTO=TCP SPT=<port> DPT=<443|80> WINDOW=64240 SYN FLOW-<id:flow>
 ?iptables-accept: IN=eth1 OUT=eth0 SRC=<lan> DST=<ip> LEN=60 TOS=0x00 TTL=63 ID=0 DF PROTO=TCP SPT=443 DPT=<port> WINDOW=65160 ACK SYN
 
 [UFW AUDIT] IN= OUT=eth0 SRC=<self> DST=<lan> LEN=<num:90> TOS=0x00 PREC=0x00 TTL=64 ID=<num:20000> DF PROTO=UDP SPT=<port> DPT=53 LEN=<num:60>

@@ -1,0 +1,76 @@
+"""A prefix code for a small alphabet: frequent symbols get short codes, none more than eight bits (Huffman).
+
+Decoding is one look into a table of 256 entries by the next eight bits, and the table is what is stored: a reader builds
+nothing.
+"""
+
+import heapq
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from coprlake.kernel import I64Array, U16Array, U64Array, kernel
+from coprlake.bits.sequence import read_bits
+
+LONGEST_CODE_BITS: Final = 8
+TABLE_SIZE: Final = 1 << LONGEST_CODE_BITS
+_SYMBOL_BITS: Final = 8
+
+
+@dataclass(frozen=True)
+class PrefixCode:
+    """``codes[s]``, of ``lengths[s]`` bits, stands for symbol ``s``; a length of 0 marks a symbol that does not occur."""
+
+    lengths: I64Array
+    codes: U64Array
+    table: U16Array
+
+
+@kernel
+def decode_symbol(table: U64Array, codes: U64Array, position: int) -> int:
+    """The table's entry for the code at `position`: ``entry >> 8`` is its length in bits, ``entry & 255`` the symbol.
+
+    At the sequence's end the missing bits count as 0.
+    """
+    available = min(LONGEST_CODE_BITS, (len(codes) << 6) - position)
+    bits = np.int64(read_bits(codes, position, available))
+    return np.int64(read_bits(table, 16 * bits, 16))
+
+
+def build_prefix_code(counts: I64Array) -> PrefixCode:
+    """The code for symbols that occur so often; at most 256 symbols."""
+    lengths = _code_lengths(counts)
+    codes = np.zeros(len(counts), np.uint64)
+    table = np.zeros(TABLE_SIZE, np.uint16)
+    next_code = 0
+    for length in range(1, LONGEST_CODE_BITS + 1):
+        next_code <<= 1
+        for symbol in np.flatnonzero(lengths == length):
+            reversed_code = int(f"{next_code:0{length}b}"[::-1], 2)  # the first bit of a code lies lowest
+            codes[symbol] = reversed_code
+            table[reversed_code :: 1 << length] = length << _SYMBOL_BITS | int(symbol)
+            next_code += 1
+    return PrefixCode(lengths, codes, table)
+
+
+def _code_lengths(counts: I64Array) -> I64Array:
+    """Huffman's lengths; when one is too long the counts are flattened until all fit."""
+    present = np.flatnonzero(counts)
+    lengths = np.zeros(len(counts), np.int64)
+    if len(present) == 1:
+        lengths[present] = 1
+    weights = counts.copy()
+    while len(present) > 1:
+        heap = [(int(weights[symbol]), [int(symbol)]) for symbol in present]
+        heapq.heapify(heap)
+        lengths[:] = 0
+        while len(heap) > 1:
+            light, some = heapq.heappop(heap)
+            heavy, others = heapq.heappop(heap)
+            lengths[some + others] += 1
+            heapq.heappush(heap, (light + heavy, some + others))
+        if lengths.max() <= LONGEST_CODE_BITS:
+            break
+        weights[present] = weights[present] // 4 + 1
+    return lengths

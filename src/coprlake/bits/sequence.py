@@ -1,0 +1,59 @@
+"""Bit sequences: numbers of any width, one after another, in an array of 64-bit words.
+
+Bit ``i`` of a sequence is bit ``i % 64`` of word ``i // 64``; a number's lowest bit comes first. Sequences come from files:
+reading outside of one gives 0, never a fault.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from coprlake.kernel import U64Array, kernel
+
+_ONE: Final = np.uint64(1)
+_ZERO: Final = np.uint64(0)
+_ALL: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@kernel
+def low_mask(width: int) -> np.uint64:
+    """``2 ** width - 1`` for a width of 0 to 64."""
+    return _ALL if width >= 64 else (_ONE << np.uint64(width)) - _ONE
+
+
+@kernel
+def read_bits(words: U64Array, position: int, width: int) -> np.uint64:
+    """The `width` (0 to 64) bits from `position` on, as a number; 0 if they are not all inside."""
+    if width <= 0 or position < 0 or position + width > len(words) << 6:
+        return _ZERO
+    index = position >> 6
+    shift = position & 63
+    value = words[index] >> np.uint64(shift)
+    if shift + width > 64:
+        value |= words[index + 1] << np.uint64(64 - shift)
+    return value & low_mask(width)
+
+
+@kernel
+def write_bits(words: U64Array, position: int, width: int, value: np.uint64) -> None:
+    """Write the low `width` bits of `value` to bits that are 0 so far and inside."""
+    if width <= 0:
+        return
+    index = position >> 6
+    shift = position & 63
+    value &= low_mask(width)
+    words[index] |= value << np.uint64(shift)
+    if shift + width > 64:
+        words[index + 1] |= value >> np.uint64(64 - shift)
+
+
+@kernel
+def pack(numbers: U64Array, width: int, out: U64Array) -> None:
+    """Write all numbers with the same width, one after another."""
+    for i in range(len(numbers)):
+        write_bits(out, i * width, width, np.uint64(numbers[i]))
+
+
+def words_for(bit_count: int) -> int:
+    """How many words hold so many bits."""
+    return (bit_count + 63) // 64

@@ -1,0 +1,147 @@
+"""BBHash: a minimal perfect hash function made of bit vectors (paper 4.2; Limasset et al., SEA 2017).
+
+Level 0 is a vector of as many bits as there are keys. Each key is hashed to a bit; a bit that exactly one key hit is set,
+and those keys are done. The others go to the next, smaller level, and so on. The minimal hash of a key is the number of ones before
+its bit, counted over all levels. Keys that are left after the last level stand in a sorted list. With one bit a key in each
+level ("gamma" of 1) the vectors take e = 2.72 bits a key; the counts that make ranks fast add 0.09.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from coprlake.bits.sequence import read_bits, words_for
+from coprlake.bits.words import count_ones
+from coprlake.kernel import I64Array, U32Array, U64Array, kernel
+
+LEVEL_LIMIT: Final = 48
+"""After so many levels about one key in a billion is left."""
+RANK_WORDS: Final = 16
+"""Ones are counted in advance up to every so many words: at the most 15 words are counted in a look-up."""
+RANK_BITS: Final = 32
+
+ABSENT: Final = -1
+
+_ONE: Final = np.uint64(1)
+_ZERO: Final = np.uint64(0)
+_HALF: Final = np.uint64(32)
+_SPREAD1: Final = np.uint64(0x9FB21C651E98DF25)
+_SPREAD2: Final = np.uint64(0xA24BAED4963EE407)
+_SPREAD3: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+class PerfectHash(NamedTuple):
+    """As stored; `level_starts` are bit positions in `levels`, one more than there are levels."""
+
+    level_starts: U64Array
+    levels: U64Array
+    rank_samples: U64Array
+    fallback: U64Array
+
+
+@kernel
+def level_position(fingerprint: np.uint32, level: int, bit_count: int) -> int:
+    """The bit of the key in a level: two multiplicative hashes, of which each level takes another combination."""
+    spread = np.uint64(fingerprint) * _SPREAD1
+    spread ^= spread >> _HALF
+    mixed = spread * _SPREAD2 + np.uint64(level) * (spread * _SPREAD3 | _ONE)
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= _SPREAD2
+    return np.int64(((mixed >> _HALF) * np.uint64(bit_count)) >> _HALF)
+
+
+@kernel
+def _rank(levels: U64Array, rank_samples: U64Array, position: int) -> int:
+    """How many ones stand before `position`."""
+    word = position >> 6
+    first = word // RANK_WORDS * RANK_WORDS
+    rank = np.int64(read_bits(rank_samples, word // RANK_WORDS * RANK_BITS, RANK_BITS))
+    for i in range(first, word):
+        rank += count_ones(levels[i])
+    return rank + count_ones(levels[word] & ((_ONE << np.uint64(position & 63)) - _ONE))
+
+
+@kernel
+def find_index(function: PerfectHash, level_count: int, fallback_count: int, fingerprint: np.uint32) -> int:
+    """The minimal hash of a key that was there when the function was built.
+
+    Any number or ABSENT for another key; for stored bytes that are damaged, any number.
+    """
+    for level in range(level_count):
+        start = np.int64(function.level_starts[level])
+        bit_count = np.int64(function.level_starts[level + 1]) - start
+        position = start + level_position(fingerprint, level, bit_count)
+        if (function.levels[position >> 6] >> np.uint64(position & 63)) & _ONE != _ZERO:
+            return _rank(function.levels, function.rank_samples, position)
+    for i in range(fallback_count):
+        if np.uint32(read_bits(function.fallback, 32 * i, 32)) == fingerprint:
+            ones = (np.int64(function.level_starts[level_count]) >> 6) // RANK_WORDS
+            total = np.int64(read_bits(function.rank_samples, (ones + 1) * RANK_BITS, RANK_BITS))
+            return total + i
+    return ABSENT
+
+
+@kernel
+def find_indexes(
+    function: PerfectHash, level_count: int, fallback_count: int, fingerprints: U32Array, out: I64Array
+) -> None:
+    """``out[i] = find_index(fingerprints[i])``."""
+    for i in range(len(fingerprints)):
+        out[i] = find_index(function, level_count, fallback_count, fingerprints[i])
+
+
+@kernel
+def _place(keys: U32Array, level: int, bit_count: int, bits: U64Array, collisions: U64Array) -> None:
+    """Set the bits that exactly one key hits."""
+    for i in range(len(keys)):
+        position = level_position(keys[i], level, bit_count)
+        bit = _ONE << np.uint64(position & 63)
+        collisions[position >> 6] |= bits[position >> 6] & bit
+        bits[position >> 6] |= bit
+    for i in range(len(bits)):
+        bits[i] &= ~collisions[i]
+
+
+@kernel
+def _keep_collided(keys: U32Array, level: int, bit_count: int, bits: U64Array, out: U32Array) -> int:
+    """Write the keys without a bit of their own to `out`; returns how many. `out` may be `keys`."""
+    count = 0
+    for i in range(len(keys)):
+        position = level_position(keys[i], level, bit_count)
+        if (bits[position >> 6] >> np.uint64(position & 63)) & _ONE == _ZERO:
+            out[count] = keys[i]
+            count += 1
+    return count
+
+
+@kernel
+def _sample_ranks(levels: U64Array, rank_samples: U32Array) -> None:
+    """Note the ones before every RANK_WORDS words, and in all of them at the end."""
+    rank = 0
+    for i in range(len(levels)):
+        if i % RANK_WORDS == 0:
+            rank_samples[i // RANK_WORDS] = rank
+        rank += count_ones(levels[i])
+    rank_samples[len(levels) // RANK_WORDS + 1] = rank
+
+
+def build_perfect_hash(fingerprints: U32Array, level_limit: int = LEVEL_LIMIT) -> PerfectHash:
+    """The function for distinct keys; the same bytes for the same set, in whatever order the keys come."""
+    keys = fingerprints.copy()
+    levels: list[U64Array] = []
+    level_starts = [0]
+    while len(keys) and len(levels) < level_limit:
+        word_count = words_for(len(keys))
+        bits = np.zeros(word_count, np.uint64)
+        _place(keys, len(levels), 64 * word_count, bits, np.zeros(word_count, np.uint64))
+        keys = keys[: _keep_collided(keys, len(levels), 64 * word_count, bits, keys)]
+        levels.append(bits)
+        level_starts.append(level_starts[-1] + 64 * word_count)
+    vector = np.concatenate(levels) if levels else np.zeros(0, np.uint64)
+    rank_samples = np.zeros((len(vector) // RANK_WORDS + 3) // 2 * 2, np.uint32)
+    _sample_ranks(vector, rank_samples)
+    fallback = np.zeros((len(keys) + 1) // 2 * 2, np.uint32)
+    fallback[: len(keys)] = np.sort(keys)
+    return PerfectHash(
+        np.array(level_starts, np.uint64), vector, rank_samples.view(np.uint64), fallback.view(np.uint64)
+    )

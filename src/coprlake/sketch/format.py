@@ -1,0 +1,262 @@
+"""The sketch file, format version 1: the only place that knows where things stand in it.
+
+One page of header, then the sections, then a footer. All numbers are little-endian; every section begins at a multiple of 64
+bytes and is a multiple of 8 bytes long, so that the mapped file is one array of 64-bit words and nothing has to be built when it
+is opened. `docs/format/sketch.md` has the same as a table, and a test compares the two.
+
+The first 24 bytes (`PREFIX`) keep their place and meaning in all versions to come: so a file that is damaged can always be
+told from one that is too new.
+"""
+
+import zlib
+from dataclasses import dataclass
+from os import PathLike
+from typing import Final
+
+import numpy as np
+
+from coprlake.bits.elias_fano import INTERVAL as OFFSET_INTERVAL
+from coprlake.bits.elias_fano import SAMPLE_BITS as OFFSET_SAMPLE_BITS
+from coprlake.bits.prefix_code import TABLE_SIZE
+from coprlake.bits.prefix_sums import INTERVAL as WIDTH_INTERVAL
+from coprlake.bits.prefix_sums import SAMPLE_BITS as WIDTH_SAMPLE_BITS
+from coprlake.bits.sequence import words_for
+from coprlake.config import FULL_SIGNATURE_BITS, POSTING_LIMIT
+from coprlake.errors import CorruptSketchError, SketchTooNewError, SketchTooOldError
+from coprlake.kernel import U8Array, U64Array
+from coprlake.sketch.bbhash import LEVEL_LIMIT, RANK_BITS, RANK_WORDS
+from coprlake.tokens.rules import RULES_VERSION
+
+MAGIC: Final = b"COPRSKT\n"
+FOOTER_MAGIC: Final = b"COPREND\n"
+MAJOR: Final = 1
+MINOR: Final = 0
+PAGE_BYTES: Final = 4096
+FOOTER_BYTES: Final = 16
+ALIGNMENT_BYTES: Final = 64
+
+SECTIONS: Final = (
+    "levels",  # BBHash bit vectors, level after level
+    "level_ranks",  # ones before every RANK_WORDS words of them
+    "fallback",  # fingerprints that no level took, sorted
+    "signatures",  # signature_bits of each token, by minimal hash
+    "width_samples",  # prefix sums over the widths of the ranks
+    "width_codes",
+    "width_table",
+    "ranks",  # the rank of each token's list, by minimal hash
+    "offset_samples",  # where in `lists` each list begins, by rank
+    "offset_low",
+    "offset_high",
+    "lists",  # the posting lists
+)
+
+SECTION: Final = np.dtype([("offset", "<u8"), ("size", "<u8"), ("crc", "<u4"), ("reserved", "<u4")])
+PREFIX: Final = np.dtype(
+    [("magic", "S8"), ("major", "<u2"), ("minor", "<u2"), ("header_bytes", "<u4"), ("header_crc", "<u4"), ("zero", "<u4")]
+)
+HEADER: Final = np.dtype(
+    [
+        *((name, PREFIX[name]) for name in PREFIX.names or ()),
+        ("file_bytes", "<u8"),
+        ("object_id", "V16"),
+        ("rules_version", "<u8"),
+        ("signature_bits", "<u8"),
+        ("token_count", "<u8"),
+        ("list_count", "<u8"),
+        ("posting_count", "<u8"),
+        ("level_count", "<u8"),
+        ("fallback_count", "<u8"),
+        ("offset_low_width", "<u8"),
+        ("sections", SECTION, (len(SECTIONS),)),
+        ("level_starts", "<u8", (LEVEL_LIMIT + 1,)),
+    ]
+)
+FOOTER: Final = np.dtype([("header_crc", "<u4"), ("zero", "<u4"), ("magic", "S8")])
+
+_REBUILD: Final = "the data is not affected: build the sketch again from its data file"
+_CRC_AT: Final = PREFIX.fields["header_crc"][1]  # type: ignore[index]
+
+
+def header_word(name: str) -> int:
+    """The word of the file at which a header field stands."""
+    assert HEADER.fields is not None
+    offset = int(HEADER.fields[name][1])
+    assert offset % 8 == 0
+    return offset // 8
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a reader needs to know; every number has been checked against the file and against the others."""
+
+    object_id: bytes
+    rules_version: int
+    signature_bits: int
+    token_count: int
+    list_count: int
+    posting_count: int
+    level_count: int
+    fallback_count: int
+    offset_low_width: int
+    sections: dict[str, tuple[int, int, int]]
+    level_starts: tuple[int, ...]
+    file_bytes: int
+    crc: int
+
+
+def crc_of(data: bytes | memoryview | U8Array) -> int:
+    """The checksum that all parts of the file use: CRC-32."""
+    return zlib.crc32(data)
+
+
+def _header_crc(page: bytes) -> int:
+    """Of the whole page, with zeros where the checksum itself stands."""
+    return crc_of(page[:_CRC_AT] + bytes(4) + page[_CRC_AT + 4 :])
+
+
+def aligned(offset: int) -> int:
+    """The next place where a section may begin."""
+    return -(-offset // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+
+
+def assemble(
+    counts: dict[str, int], level_starts: U64Array, sections: dict[str, U64Array], object_id: bytes
+) -> list[bytes]:
+    """The pieces of a whole file, in order, from its sections and the header's numbers."""
+    header = np.zeros(1, HEADER)[0]
+    offset = PAGE_BYTES
+    pieces: list[bytes] = []
+    for row, name in zip(header["sections"], SECTIONS, strict=True):
+        body = sections[name].astype("<u8", copy=False).tobytes()
+        padding = aligned(offset) - offset
+        row["offset"], row["size"], row["crc"] = offset + padding, len(body), crc_of(body)
+        pieces += [bytes(padding), body]
+        offset += padding + len(body)
+    header["magic"], header["major"], header["minor"], header["header_bytes"] = MAGIC, MAJOR, MINOR, PAGE_BYTES
+    header["file_bytes"] = offset + FOOTER_BYTES
+    header["object_id"] = object_id
+    header["rules_version"] = RULES_VERSION
+    for name, number in counts.items():
+        header[name] = number
+    header["level_starts"][: len(level_starts)] = level_starts
+    page = header.tobytes().ljust(PAGE_BYTES, b"\0")
+    crc = _header_crc(page)
+    page = page[:_CRC_AT] + crc.to_bytes(4, "little") + page[_CRC_AT + 4 :]
+    footer = np.array((crc, 0, FOOTER_MAGIC), FOOTER).tobytes()
+    return [page, *pieces, footer]
+
+
+def read_header(page: bytes, file_bytes: int, file: str | PathLike[str]) -> Header:
+    """Check a file's first page and make sense of it; the cheap check that every opening does.
+
+    Raises:
+        CorruptSketchError: the page contradicts itself, its checksum or the file's size.
+        SketchTooNewError: the page is sound, but of a later format or rule set.
+        SketchTooOldError: the page is sound, but of a format that is no longer read.
+    """
+    if len(page) < PAGE_BYTES or file_bytes < PAGE_BYTES + FOOTER_BYTES:
+        _refuse(file, "header", f"at least {PAGE_BYTES + FOOTER_BYTES} bytes", f"{file_bytes} bytes")
+    prefix = np.frombuffer(page, PREFIX, 1)[0]
+    if prefix["magic"] != MAGIC.rstrip(b"\0"):
+        _refuse(file, "header", f"magic {MAGIC!r}", repr(page[:8]))
+    if _header_crc(page) != prefix["header_crc"]:
+        _refuse(file, "header", f"checksum {prefix['header_crc']:08x}", f"{_header_crc(page):08x}")
+    major, minor = int(prefix["major"]), int(prefix["minor"])
+    versions = {"section": "header", "expected": f"format version {MAJOR}.x", "found": f"version {major}.{minor}"}
+    if major > MAJOR:
+        raise SketchTooNewError(file, **versions, advice="upgrade coprlake to read it")
+    if major < MAJOR:
+        raise SketchTooOldError(file, **versions, advice="build the sketch again from its data file")
+    header = np.frombuffer(page, HEADER, 1)[0]
+    if int(header["rules_version"]) > RULES_VERSION:
+        found = f"rules {int(header['rules_version'])}"
+        raise SketchTooNewError(
+            file, section="header", expected=f"token rules up to {RULES_VERSION}", found=found, advice="upgrade coprlake"
+        )
+    result = Header(
+        object_id=bytes(header["object_id"]),
+        rules_version=int(header["rules_version"]),
+        signature_bits=int(header["signature_bits"]),
+        token_count=int(header["token_count"]),
+        list_count=int(header["list_count"]),
+        posting_count=int(header["posting_count"]),
+        level_count=int(header["level_count"]),
+        fallback_count=int(header["fallback_count"]),
+        offset_low_width=int(header["offset_low_width"]),
+        sections={
+            name: (int(row["offset"]), int(row["size"]), int(row["crc"]))
+            for name, row in zip(SECTIONS, header["sections"], strict=True)
+        },
+        level_starts=tuple(int(start) for start in header["level_starts"]),
+        file_bytes=int(header["file_bytes"]),
+        crc=int(prefix["header_crc"]),
+    )
+    _check_numbers(result, file_bytes, file)
+    _check_sections(result, file)
+    return result
+
+
+def check_footer(footer: bytes, header: Header, file: str | PathLike[str]) -> None:
+    """Check the last bytes of the file against its header."""
+    row = np.frombuffer(footer, FOOTER, 1)[0]
+    if row["magic"] != FOOTER_MAGIC or row["header_crc"] != header.crc:
+        _refuse(file, "footer", f"magic {FOOTER_MAGIC!r} and checksum {header.crc:08x}", repr(footer))
+
+
+def _refuse(file: str | PathLike[str], section: str, expected: str, found: str) -> None:
+    raise CorruptSketchError(file, section=section, expected=expected, found=found, advice=_REBUILD)
+
+
+def _check_numbers(header: Header, file_bytes: int, file: str | PathLike[str]) -> None:
+    if header.file_bytes != file_bytes:
+        _refuse(file, "header", f"a file of {header.file_bytes} bytes", f"{file_bytes} bytes")
+    bounds = {
+        "signature_bits": (1, FULL_SIGNATURE_BITS),
+        "token_count": (0, 1 << FULL_SIGNATURE_BITS),
+        "list_count": (0, header.token_count),
+        "posting_count": (0, POSTING_LIMIT),
+        "level_count": (0, LEVEL_LIMIT),
+        "fallback_count": (0, header.token_count),
+        "offset_low_width": (0, 63),
+    }
+    for name, (low, high) in bounds.items():
+        if not low <= getattr(header, name) <= high:
+            _refuse(file, "header", f"{name} of {low} to {high}", str(getattr(header, name)))
+    starts = header.level_starts[: header.level_count + 1]
+    rising = all(a < b for a, b in zip(starts, starts[1:], strict=False))
+    if starts[0] != 0 or not rising or any(start % 64 for start in starts):
+        _refuse(file, "header", "level starts that rise from 0 by words", str(starts))
+
+
+def section_sizes(header: Header) -> dict[str, tuple[int, int]]:
+    """The least and the most bytes that each section can have, given the header's numbers."""
+    level_words = header.level_starts[header.level_count] // 64
+    blocks = -(-header.token_count // WIDTH_INTERVAL)
+    offsets = header.list_count + 1
+    anything = (0, header.file_bytes)
+    exact_words = {
+        "levels": level_words,
+        "level_ranks": words_for(RANK_BITS * (level_words // RANK_WORDS + 2)),
+        "fallback": words_for(32 * header.fallback_count),
+        "signatures": words_for(header.signature_bits * header.token_count),
+        "width_samples": words_for(2 * WIDTH_SAMPLE_BITS * blocks),
+        "width_table": TABLE_SIZE // 4,
+        "offset_samples": words_for(OFFSET_SAMPLE_BITS * -(-offsets // OFFSET_INTERVAL)),
+        "offset_low": words_for(header.offset_low_width * offsets),
+    }
+    return {name: (8 * exact_words[name],) * 2 if name in exact_words else anything for name in SECTIONS}
+
+
+def _check_sections(header: Header, file: str | PathLike[str]) -> None:
+    end = PAGE_BYTES
+    sizes = section_sizes(header)
+    for name in SECTIONS:
+        offset, size, _ = header.sections[name]
+        if offset != aligned(end) or offset + size > header.file_bytes - FOOTER_BYTES or size % 8:
+            _refuse(file, name, f"whole words from byte {aligned(end)} on, inside the file", f"{size} bytes at {offset}")
+        least, most = sizes[name]
+        if not least <= size <= most:
+            _refuse(file, name, f"{least} bytes" if least == most else f"{least} to {most} bytes", f"{size} bytes")
+        end = offset + size
+    if end != header.file_bytes - FOOTER_BYTES:
+        _refuse(file, "footer", f"at byte {end}", f"at byte {header.file_bytes - FOOTER_BYTES}")

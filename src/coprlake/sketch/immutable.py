@@ -1,0 +1,315 @@
+"""The sealed sketch: a mapped file that is queried as it lies (paper 3.3, 4.2)."""
+
+import mmap
+import os
+import stat
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Final, NoReturn, Self
+
+import numpy as np
+
+from coprlake.bits.elias_fano import RisingSequence, find_number
+from coprlake.bits.prefix_sums import PrefixSums
+from coprlake.errors import CorruptSketchError, NotFoundError, UnreadableSketchError
+from coprlake.kernel import I32Array, I64Array, U8Array, U16Array, U32Array, U64Array, kernel, view_kernel, words_at
+from coprlake.sketch import interpolative
+from coprlake.sketch.algebra import Program, may_match
+from coprlake.sketch.bbhash import LEVEL_LIMIT, PerfectHash, find_index
+from coprlake.sketch.format import FOOTER_BYTES, PAGE_BYTES, SECTIONS, Header, check_footer, crc_of, header_word, read_header
+from coprlake.sketch.query import Sketch
+from coprlake.sketch.ranks import decode_ranks, find_rank
+from coprlake.sketch.signatures import decode_signatures, fits_signature
+
+ABSENT: Final = -1
+CORRUPT: Final = -2
+
+_SIGNATURE_BITS_AT: Final = header_word("signature_bits")
+_TOKEN_COUNT_AT: Final = header_word("token_count")
+_LIST_COUNT_AT: Final = header_word("list_count")
+_POSTING_COUNT_AT: Final = header_word("posting_count")
+_LEVEL_COUNT_AT: Final = header_word("level_count")
+_FALLBACK_COUNT_AT: Final = header_word("fallback_count")
+_OFFSET_LOW_WIDTH_AT: Final = header_word("offset_low_width")
+_SECTIONS_AT: Final = header_word("sections")
+_LEVEL_STARTS_AT: Final = header_word("level_starts")
+(
+    _LEVELS, _LEVEL_RANKS, _FALLBACK, _SIGNATURES, _WIDTH_SAMPLES, _WIDTH_CODES, _WIDTH_TABLE, _RANKS, _OFFSET_SAMPLES,
+    _OFFSET_LOW, _OFFSET_HIGH, _LISTS,
+) = range(len(SECTIONS))  # fmt: skip
+
+
+@view_kernel
+def _section(words: U64Array, number: int) -> U64Array:
+    """The words of a section; its place was checked when the file was opened."""
+    first = np.int64(words[_SECTIONS_AT + 3 * number]) >> 3
+    return words[first : first + (np.int64(words[_SECTIONS_AT + 3 * number + 1]) >> 3)]
+
+
+@view_kernel
+def _perfect_hash(words: U64Array) -> PerfectHash:
+    level_starts = words[_LEVEL_STARTS_AT : _LEVEL_STARTS_AT + LEVEL_LIMIT + 1]
+    return PerfectHash(level_starts, _section(words, _LEVELS), _section(words, _LEVEL_RANKS), _section(words, _FALLBACK))
+
+
+@view_kernel
+def _prefix_sums(words: U64Array) -> PrefixSums:
+    return PrefixSums(_section(words, _WIDTH_SAMPLES), _section(words, _WIDTH_CODES), _section(words, _WIDTH_TABLE))
+
+
+@kernel
+def _checked_rank(words: U64Array, sums: PrefixSums, ranks: U64Array, index: int) -> int:
+    rank = find_rank(sums, ranks, index)
+    return rank if rank < np.int64(words[_LIST_COUNT_AT]) else CORRUPT
+
+
+@kernel
+def find_lists(words: U64Array, fingerprints: U32Array, out: I64Array) -> None:
+    """``out[i] =`` the rank of the list of ``fingerprints[i]``, ABSENT or CORRUPT."""
+    function = _perfect_hash(words)
+    signatures = _section(words, _SIGNATURES)
+    sums = _prefix_sums(words)
+    ranks = _section(words, _RANKS)
+    token_count = np.int64(words[_TOKEN_COUNT_AT])
+    level_count = np.int64(words[_LEVEL_COUNT_AT])
+    fallback_count = np.int64(words[_FALLBACK_COUNT_AT])
+    signature_bits = np.int64(words[_SIGNATURE_BITS_AT])
+    for i in range(len(fingerprints)):
+        index = find_index(function, level_count, fallback_count, fingerprints[i])
+        if index < 0 or fingerprints[i] == 0:
+            out[i] = ABSENT
+        elif index >= token_count:
+            out[i] = CORRUPT
+        elif fits_signature(signatures, signature_bits, index, fingerprints[i]):
+            out[i] = _checked_rank(words, sums, ranks, index)
+        else:
+            out[i] = ABSENT
+
+
+@kernel
+def find_in_sketches(
+    addresses: U64Array, word_counts: I64Array, fingerprints: U32Array, steps: I32Array, list_ids: I64Array, out: U8Array
+) -> None:
+    """``out[k] =`` 1 if sketch ``k`` may match the program, 0 if it cannot, 2 if it is damaged.
+
+    `list_ids` has an entry a fingerprint; `out` has an entry a sketch, and room for the program's stack behind that.
+    """
+    sketch_count = len(addresses)
+    for k in range(sketch_count):
+        find_lists(words_at(addresses[k], word_counts[k]), fingerprints, list_ids)
+        damaged = False
+        for i in range(len(list_ids)):
+            damaged = damaged or list_ids[i] == CORRUPT
+        if damaged:
+            out[k] = 2
+        else:
+            out[k] = 1 if may_match(steps, list_ids, out[sketch_count:]) else 0
+
+
+@kernel
+def _list_start(words: U64Array, rank: int) -> int:
+    """The bit of the section of lists at which a list begins, or a negative number."""
+    rising = RisingSequence(
+        _section(words, _OFFSET_SAMPLES), _section(words, _OFFSET_LOW), _section(words, _OFFSET_HIGH)
+    )
+    return find_number(rising, np.int64(words[_OFFSET_LOW_WIDTH_AT]), rank)
+
+
+@kernel
+def _decode_list(words: U64Array, rank: int, out: U16Array, stack: I64Array) -> int:
+    """Write a list's postings to `out`; returns how many, or a negative number if the bytes are damaged."""
+    start = _list_start(words, rank)
+    if start < 0:
+        return CORRUPT
+    return interpolative.decode(_section(words, _LISTS), start, np.int64(words[_POSTING_COUNT_AT]), out, stack)
+
+
+@kernel
+def _decode_tokens(words: U64Array, signatures: U32Array, ranks: U32Array) -> None:
+    """Write signature and rank of each token, by minimal hash."""
+    decode_signatures(_section(words, _SIGNATURES), np.int64(words[_SIGNATURE_BITS_AT]), signatures)
+    decode_ranks(_prefix_sums(words), _section(words, _RANKS), ranks)
+
+
+@kernel
+def _decode_lists(
+    words: U64Array, rank: int, postings: U16Array, starts: I64Array, stack: I64Array
+) -> int:
+    """Write the lists from `rank` on to ``postings[starts[rank]:]``, and where each begins.
+
+    Returns the first rank that found no room, or a negative number if the bytes are damaged.
+    """
+    posting_count = np.int64(words[_POSTING_COUNT_AT])
+    while rank < len(starts) - 1:
+        if starts[rank] + posting_count > len(postings):
+            return rank
+        count = _decode_list(words, rank, postings[starts[rank] :], stack)
+        if count < 0:
+            return CORRUPT
+        starts[rank + 1] = starts[rank] + count
+        rank += 1
+    return rank
+
+
+class SealedSketch(Sketch):
+    """A sketch in its final form; reads what a query needs and nothing else.
+
+    Open one with `SealedSketch.open`; it is a context manager. Whatever the bytes are, it gives an answer or a `FormatError`,
+    and damage that an answer does not touch is found by `verify`.
+    """
+
+    def __init__(self, data: mmap.mmap | bytes, file: str | os.PathLike[str] = "<bytes>") -> None:
+        self.file = os.fspath(file)
+        self.header: Header = read_header(bytes(data[:PAGE_BYTES]), len(data), self.file)
+        self._data = data
+        self._words: U64Array = np.frombuffer(data, "<u8")
+        self._stack = np.zeros(interpolative.STACK_SIZE, np.int64)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Map a file and read its first page.
+
+        Raises:
+            NotFoundError: there is no such file.
+            FormatError: it is no sketch that this version can read; the subclass and the message tell why.
+        """
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError as error:
+            raise NotFoundError(f"{os.fspath(path)}: no such sketch file; check the path") from error
+        except OSError as error:
+            _refuse_path(path, error.strerror or str(error), error)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                kind = "a directory" if stat.S_ISDIR(status.st_mode) else "something else"
+                _refuse_path(path, kind, None)
+            if status.st_size == 0:
+                return cls(b"", path)
+            return cls(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), path)
+        finally:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Let go of the file; the sketch cannot be used afterwards."""
+        self._words = np.zeros(0, np.uint64)
+        if isinstance(self._data, mmap.mmap):
+            self._data.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def token_count(self) -> int:
+        """Distinct fingerprints."""
+        return self.header.token_count
+
+    @property
+    def list_count(self) -> int:
+        """Distinct posting lists, those of a single posting included."""
+        return self.header.list_count
+
+    @property
+    def posting_count(self) -> int:
+        """One more than the largest posting; 0 for an empty sketch."""
+        return self.header.posting_count
+
+    @property
+    def signature_bits(self) -> int:
+        """One absent token in two to this power is taken for a present one."""
+        return self.header.signature_bits
+
+    @property
+    def words(self) -> U64Array:
+        """The file as one array."""
+        return self._words
+
+    def bytes_by_part(self) -> dict[str, int]:
+        """How the file's size comes about."""
+        sizes = {name: size for name, (_, size, _) in self.header.sections.items()}
+        return sizes | {"header, footer, padding": self.header.file_bytes - sum(sizes.values())}
+
+    def list_ids(self, fingerprints: U32Array) -> I64Array:
+        """The rank of each token's list, -1 where it is absent."""
+        out = np.zeros(len(fingerprints), np.int64)
+        find_lists(self._words, fingerprints, out)
+        if len(out) and out.min() == CORRUPT:
+            self._refuse("ranks", "numbers of tokens and lists that exist", "others")
+        return out
+
+    def decode(self, list_id: int) -> U16Array:
+        """The postings of the list with this rank, ascending."""
+        out = np.zeros(self.posting_count, np.uint16)
+        count = _decode_list(self._words, list_id, out, self._stack)
+        if count < 0:
+            self._refuse("lists", f"postings below {self.posting_count} for list {list_id}", "something else")
+        return out[:count]
+
+    def list_bits(self, list_id: int) -> int:
+        """The bits of the list with this rank."""
+        return max(_list_start(self._words, list_id + 1) - _list_start(self._words, list_id), 0)
+
+    def tokens(self) -> tuple[U32Array, U32Array]:
+        """Of every token, by minimal hash: what is stored of its fingerprint, and the rank of its list."""
+        signatures = np.zeros(self.token_count, np.uint32)
+        ranks = np.zeros(self.token_count, np.uint32)
+        _decode_tokens(self._words, signatures, ranks)
+        if len(ranks) and ranks.max() >= self.list_count:
+            self._refuse("ranks", f"numbers below {self.list_count}", str(ranks.max()))
+        return signatures, ranks
+
+    def lists(self) -> tuple[U16Array, I64Array]:
+        """All posting lists by rank, one after another, and where each begins and the last one ends."""
+        starts = np.zeros(self.list_count + 1, np.int64)
+        postings = np.zeros(8 * self.list_count + self.posting_count, np.uint16)
+        rank = 0
+        while True:
+            rank = _decode_lists(self._words, rank, postings, starts, self._stack)
+            if rank < 0:
+                self._refuse("lists", f"postings below {self.posting_count}", "something else")
+            if rank == self.list_count:
+                return postings[: starts[-1]], starts
+            postings = np.concatenate([postings, np.zeros(len(postings) + self.posting_count, np.uint16)])
+
+    def verify(self) -> None:
+        """Read the whole file and check all of it; raises `CorruptSketchError` for the first thing that is wrong."""
+        for name, (offset, size, crc) in self.header.sections.items():
+            found = crc_of(self._data[offset : offset + size])
+            if found != crc:
+                self._refuse(name, f"checksum {crc:08x}", f"{found:08x}")
+        end = PAGE_BYTES
+        for name, (offset, size, _) in self.header.sections.items():
+            if any(self._data[end:offset]):
+                self._refuse(name, "zeros in front", "other bytes")
+            end = offset + size
+        check_footer(self._data[-FOOTER_BYTES:], self.header, self.file)
+        self.tokens()
+        self.lists()
+
+    def _refuse(self, section: str, expected: str, found: str) -> NoReturn:
+        advice = "the data is not affected: build the sketch again from its data file"
+        raise CorruptSketchError(self.file, section=section, expected=expected, found=found, advice=advice)
+
+
+def may_match_any(sketches: Sequence[SealedSketch], program: Program) -> U8Array:
+    """For each sketch 1 if it may match, 0 if it cannot, 2 if it is damaged: one kernel call for all of them.
+
+    The address and length of each sketch are all that is looked at in Python.
+    """
+    addresses = np.array([sketch.words.ctypes.data for sketch in sketches], np.uint64)
+    word_counts = np.array([len(sketch.words) for sketch in sketches], np.int64)
+    list_ids = np.zeros(len(program.fingerprints), np.int64)
+    out = np.zeros(len(sketches) + len(program.steps), np.uint8)
+    find_in_sketches(addresses, word_counts, program.fingerprints, program.steps, list_ids, out)
+    return out[: len(sketches)]
+
+
+def _refuse_path(path: str | os.PathLike[str], found: str, cause: OSError | None) -> NoReturn:
+    raise UnreadableSketchError(
+        path, section="file", expected="a readable regular file", found=found, advice="check the path and its permissions"
+    ) from cause

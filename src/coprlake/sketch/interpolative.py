@@ -1,0 +1,108 @@
+"""Binary Interpolative Coding of posting lists (paper 4.2; Moffat and Stuiver 2000).
+
+The middle posting of a sorted list is coded first, as an offset into the values it can have when the postings left and right of
+it need room too; then the halves, each in the narrower range that the middle leaves. A run of neighbours costs no bit at all. A number
+below ``r`` takes ``floor(log2(r))`` or one bit more ("truncated binary"). The list's length stands in front as an Elias gamma code.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from coprlake.bits.sequence import read_bits, write_bits
+from coprlake.bits.words import bit_length
+from coprlake.kernel import I64Array, U16Array, U64Array, kernel
+
+STACK_SIZE: Final = 4 * 64
+"""Room that the kernels need for halves that wait: four numbers each, one half for each time a list can be cut."""
+CORRUPT: Final = -1
+
+
+@kernel
+def _write_below(out: U64Array, position: int, number: int, bound: int) -> int:
+    """Write ``0 <= number < bound``; returns the position behind."""
+    short_width = bit_length(np.uint64(bound)) - 1
+    short_codes = (2 << short_width) - bound
+    if number < short_codes:
+        write_bits(out, position, short_width, np.uint64(number))
+        return position + short_width
+    number += short_codes
+    write_bits(out, position, short_width, np.uint64(number >> 1))
+    write_bits(out, position + short_width, 1, np.uint64(number & 1))
+    return position + short_width + 1
+
+
+@kernel
+def encode(postings: U16Array, posting_count: int, out: U64Array, position: int, stack: I64Array) -> int:
+    """Write a sorted list of one and more distinct postings below `posting_count`; returns the position behind.
+
+    Needs room for 18 bits a posting and 40 more, zeroed.
+    """
+    count = len(postings)
+    length = bit_length(np.uint64(count))
+    write_bits(out, position + length - 1, 1, np.uint64(1))
+    write_bits(out, position + length, length - 1, np.uint64(count))
+    position += 2 * length - 1
+    stack[0], stack[1], stack[2], stack[3] = 0, count, 0, posting_count
+    top = 1
+    while top > 0:
+        top -= 1
+        first, last = stack[4 * top], stack[4 * top + 1]
+        low, high = stack[4 * top + 2], stack[4 * top + 3]
+        while first < last:  # code the middle, keep the right half for later, go on with the left
+            middle = (first + last) >> 1
+            value = np.int64(postings[middle])
+            position = _write_below(out, position, value - low - (middle - first), high - low - (last - first) + 1)
+            at = 4 * top
+            stack[at], stack[at + 1], stack[at + 2], stack[at + 3] = middle + 1, last, value + 1, high
+            top += 1
+            last, high = middle, value
+    return position
+
+
+@kernel
+def decode_count(words: U64Array, position: int) -> tuple[int, int]:
+    """The length of the list at `position`, and the position behind that; a length of CORRUPT if there is none."""
+    zeros = 0
+    while zeros <= 16 and read_bits(words, position + zeros, 1) == np.uint64(0):
+        zeros += 1
+    if zeros > 16:
+        return CORRUPT, position
+    count = 1 << zeros | np.int64(read_bits(words, position + zeros + 1, zeros))
+    return count, position + 2 * zeros + 1
+
+
+@kernel
+def decode(words: U64Array, position: int, posting_count: int, out: U16Array, stack: I64Array) -> int:
+    """Write the postings of the list at `position` to `out`, ascending; returns how many.
+
+    CORRUPT if the bits are no list of postings below `posting_count` that fits into `out`.
+    """
+    count, position = decode_count(words, position)
+    if count <= 0 or count > posting_count or count > len(out):
+        return CORRUPT
+    stack[0], stack[1], stack[2], stack[3] = 0, count, 0, posting_count
+    top = 1
+    while top > 0:
+        top -= 1
+        first, last = stack[4 * top], stack[4 * top + 1]
+        low, high = stack[4 * top + 2], stack[4 * top + 3]
+        while first < last:
+            middle = (first + last) >> 1
+            bound = high - low - (last - first) + 1
+            if bound <= 0:
+                return CORRUPT
+            width = bit_length(np.uint64(bound)) - 1
+            short_codes = (2 << width) - bound
+            number = np.int64(read_bits(words, position, width))
+            position += width
+            if number >= short_codes:
+                number = (number << 1 | np.int64(read_bits(words, position, 1))) - short_codes
+                position += 1
+            value = low + (middle - first) + number
+            out[middle] = value
+            at = 4 * top
+            stack[at], stack[at + 1], stack[at + 2], stack[at + 3] = middle + 1, last, value + 1, high
+            top += 1
+            last, high = middle, value
+    return count

@@ -1,0 +1,247 @@
+"""Sealing: from the mutable sketch to the bytes of the immutable one (paper 3.3, 4.2)."""
+
+import os
+import time
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from coprlake.bits.elias_fano import build_rising_sequence
+from coprlake.bits.sequence import words_for
+from coprlake.config import FULL_SIGNATURE_BITS, SIGNATURE_BITS
+from coprlake.errors import UsageError
+from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, kernel
+from coprlake.sketch import interpolative
+from coprlake.sketch.bbhash import build_perfect_hash, find_indexes
+from coprlake.sketch.format import assemble
+from coprlake.sketch.mutable import MutableSketch
+from coprlake.sketch.posting_lists import COUNT, HASH, NEXT_LIST, TOKENS, Lists
+from coprlake.sketch.posting_lists import decode as decode_list
+from coprlake.sketch.postings_hash import hash_each
+from coprlake.sketch.ranks import build_ranks
+from coprlake.sketch.signatures import build_signatures
+from coprlake.sketch.token_map import DIRECT, LIST, PAYLOAD
+
+_ENCODE_MARGIN_BITS = 18 * (1 << 16) + 64
+"""What one list can take at the most."""
+
+
+@dataclass
+class SealReport:
+    """What sealing made and how long each phase took."""
+
+    bytes_by_part: dict[str, int] = field(default_factory=dict)
+    seconds_by_phase: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def file_bytes(self) -> int:
+        """The size of the sealed sketch."""
+        return sum(self.bytes_by_part.values())
+
+    @property
+    def seconds(self) -> float:
+        """The time of all phases."""
+        return sum(self.seconds_by_phase.values())
+
+
+class Ranking(NamedTuple):
+    """The distinct lists of a sketch in the order of their ranks, and the way back from a token's value to its rank."""
+
+    values: U32Array  # by rank: a direct posting or a list number, marked as in the token map
+    direct_ranks: U32Array  # by posting
+    list_ranks: U32Array  # by list number
+
+
+@kernel
+def _collect(entries: U64Array, fingerprints: U32Array, values: U32Array) -> None:
+    """Write what the token map holds, in its order."""
+    count = 0
+    for i in range(len(entries)):
+        if entries[i] != np.uint64(0):
+            fingerprints[count] = np.uint32(entries[i] >> np.uint64(32))
+            values[count] = np.uint32(entries[i] & np.uint64(0xFFFFFFFF))
+            count += 1
+
+
+@kernel
+def _arrange(
+    fingerprints: U32Array, values: U32Array, ranking: Ranking, indexes: I64Array, keys: U32Array, ranks: U32Array
+) -> None:
+    """Bring fingerprints and ranks into the order of the minimal hashes."""
+    for i in range(len(fingerprints)):
+        payload = np.int64(values[i]) & PAYLOAD
+        index = indexes[i]
+        keys[index] = fingerprints[i]
+        ranks[index] = ranking.direct_ranks[payload] if values[i] & DIRECT else ranking.list_ranks[payload]
+
+
+@kernel
+def _encode_lists(
+    lists: Lists, values: U32Array, rank: int, posting_count: int, offsets: I64Array, out: U64Array, scratch: U16Array,
+    stack: I64Array,
+) -> int:
+    """Write the lists from `rank` on and their `offsets`; returns the first rank that found no room."""
+    while rank < len(values):
+        payload = np.int64(values[rank]) & PAYLOAD
+        if values[rank] & DIRECT:
+            scratch[0] = payload
+            count = 1
+        else:
+            count = np.int64(lists.records[payload, COUNT])
+        if offsets[rank] + 18 * count + 64 > len(out) << 6:
+            return rank
+        if not values[rank] & DIRECT:
+            decode_list(lists, payload, scratch)
+        offsets[rank + 1] = interpolative.encode(scratch[:count], posting_count, out, offsets[rank], stack)
+        rank += 1
+    return rank
+
+
+def rank_lists(sketch: MutableSketch, values: U32Array) -> Ranking:
+    """Order all distinct lists by how many tokens refer to them; the postings hash orders those with equally many.
+
+    So the order follows from the content, and the same content gives the same bytes however it came about.
+    """
+    lists = sketch.parts.lists
+    direct = values[values & DIRECT != 0] & PAYLOAD
+    direct_tokens = np.bincount(direct, minlength=1)
+    postings = np.flatnonzero(direct_tokens)
+    numbers = np.flatnonzero(lists.records[: int(lists.state[NEXT_LIST]), COUNT])
+    tokens = np.concatenate([direct_tokens[postings], lists.records[numbers, TOKENS]]).astype(np.uint64)
+    hashes = np.zeros(len(postings), np.uint64)
+    hash_each(postings, hashes)
+    hashes = np.concatenate([hashes, lists.records[numbers, HASH].astype(np.uint64)])
+    order = np.argsort((~tokens << np.uint64(32)) | hashes, kind="stable")
+    all_values = np.concatenate([postings | DIRECT, numbers | LIST]).astype(np.uint32)[order]
+    ranks = np.zeros(len(order), np.uint32)
+    ranks[order] = np.arange(len(order), dtype=np.uint32)
+    direct_ranks = np.zeros(len(direct_tokens), np.uint32)
+    direct_ranks[postings] = ranks[: len(postings)]
+    list_ranks = np.zeros(int(lists.state[NEXT_LIST]) + 1, np.uint32)
+    list_ranks[numbers] = ranks[len(postings) :]
+    return Ranking(all_values, direct_ranks, list_ranks)
+
+
+def encode_lists(sketch: MutableSketch, values: U32Array) -> tuple[U64Array, I64Array]:
+    """The lists in the order of `values` as one bit sequence, and where each begins (and the last one ends)."""
+    offsets = np.zeros(len(values) + 1, np.int64)
+    out = np.zeros(words_for(32 * len(values) + _ENCODE_MARGIN_BITS), np.uint64)
+    scratch = np.zeros(max(sketch.posting_count, 1), np.uint16)
+    stack = np.zeros(interpolative.STACK_SIZE, np.int64)
+    rank = 0
+    while True:
+        rank = _encode_lists(sketch.parts.lists, values, rank, sketch.posting_count, offsets, out, scratch, stack)
+        if rank == len(values):
+            return out[: words_for(int(offsets[-1]))], offsets
+        out = np.concatenate([out, np.zeros(len(out) + words_for(_ENCODE_MARGIN_BITS), np.uint64)])
+
+
+class _Stopwatch:
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, phase: str) -> None:
+        now = time.perf_counter()
+        self.seconds[phase] = now - self._last
+        self._last = now
+
+
+def encode(
+    sketch: MutableSketch, *, signature_bits: int = SIGNATURE_BITS, object_id: bytes = bytes(16)
+) -> tuple[list[bytes], SealReport]:
+    """The pieces of the sealed sketch's file. The sketch itself is not changed.
+
+    Args:
+        sketch: any mutable sketch, also an empty one.
+        signature_bits: 1 to 32; one absent token in ``2 ** signature_bits`` is taken for a present one.
+        object_id: 16 bytes that the owner can tell this file by, such as the id of the data file it belongs to.
+    """
+    if not 1 <= signature_bits <= FULL_SIGNATURE_BITS:
+        raise UsageError(f"signature bits must be 1 to {FULL_SIGNATURE_BITS}, not {signature_bits}")
+    if len(object_id) != 16:
+        raise UsageError(f"an object id has 16 bytes, not {len(object_id)}")
+    watch = _Stopwatch()
+    fingerprints = np.zeros(sketch.token_count, np.uint32)
+    values = np.zeros(sketch.token_count, np.uint32)
+    _collect(sketch.parts.entries, fingerprints, values)
+    ranking = rank_lists(sketch, values)
+    watch.lap("rank lists")
+    function = build_perfect_hash(fingerprints)
+    level_count = len(function.level_starts) - 1
+    fallback_count = sketch.token_count - _ones(function.levels)
+    indexes = np.zeros(sketch.token_count, np.int64)
+    find_indexes(function, level_count, fallback_count, fingerprints, indexes)
+    watch.lap("perfect hash")
+    keys, ranks = np.zeros_like(fingerprints), np.zeros_like(fingerprints)
+    _arrange(fingerprints, values, ranking, indexes, keys, ranks)
+    signatures = build_signatures(keys, signature_bits)
+    sums, rank_bits = build_ranks(ranks)
+    watch.lap("signatures and ranks")
+    list_bits, offsets = encode_lists(sketch, ranking.values)
+    rising, low_width = build_rising_sequence(offsets)
+    watch.lap("lists")
+    sections = {
+        "levels": function.levels,
+        "level_ranks": function.rank_samples,
+        "fallback": function.fallback,
+        "signatures": signatures,
+        "width_samples": sums.samples,
+        "width_codes": sums.codes,
+        "width_table": sums.table,
+        "ranks": rank_bits,
+        "offset_samples": rising.samples,
+        "offset_low": rising.low,
+        "offset_high": rising.high,
+        "lists": list_bits,
+    }
+    counts = {
+        "signature_bits": signature_bits,
+        "token_count": sketch.token_count,
+        "list_count": len(ranking.values),
+        "posting_count": sketch.posting_count,
+        "level_count": level_count,
+        "fallback_count": fallback_count,
+        "offset_low_width": low_width,
+    }
+    pieces = assemble(counts, function.level_starts, sections, object_id)
+    watch.lap("assemble")
+    sizes = {name: section.nbytes for name, section in sections.items()}
+    sizes["header, footer, padding"] = sum(map(len, pieces)) - sum(sizes.values())
+    return pieces, SealReport(sizes, watch.seconds)
+
+
+def seal(
+    sketch: MutableSketch,
+    path: str | os.PathLike[str],
+    *,
+    signature_bits: int = SIGNATURE_BITS,
+    object_id: bytes = bytes(16),
+) -> SealReport:
+    """Write the sealed form of `sketch` to `path`: complete and synced, or not at all."""
+    pieces, report = encode(sketch, signature_bits=signature_bits, object_id=object_id)
+    started = time.perf_counter()
+    write_whole_file(Path(path), pieces)
+    report.seconds_by_phase["write"] = time.perf_counter() - started
+    return report
+
+
+def write_whole_file(path: Path, pieces: list[bytes]) -> None:
+    """Write a file under another name, sync it, and only then give it its own."""
+    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}.unfinished")
+    try:
+        with unfinished.open("wb") as file:
+            file.writelines(pieces)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _ones(words: U64Array) -> int:
+    return int(np.bitwise_count(words).sum())
