@@ -34,9 +34,7 @@ class FormatError(CoprlakeError):
         advice: what the reader of the message can do.
     """
 
-    def __init__(
-        self, file: str | PathLike[str], *, section: str, expected: str, found: str, advice: str
-    ) -> None:
+    def __init__(self, file: str | PathLike[str], *, section: str, expected: str, found: str, advice: str) -> None:
         self.file = fspath(file)
         self.section = section
         self.expected = expected

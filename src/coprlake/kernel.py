@@ -11,7 +11,7 @@ With ``NUMBA_DISABLE_JIT=1`` every kernel is ordinary Python, which is how the t
 
 import ctypes
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,15 @@ I32Array = npt.NDArray[np.int32]
 I64Array = npt.NDArray[np.int64]
 
 
+if TYPE_CHECKING:
+
+    def i64(number: Any) -> int:
+        """What a kernel read, as the signed number that positions and counts are computed in."""
+        raise TypeError
+
+else:
+    i64 = np.int64
+
 _OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 
@@ -45,7 +54,10 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def view_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """A kernel that returns views of its arguments: it becomes a part of its callers, the only way without counting references."""
+    """A kernel that returns views of its arguments.
+
+    It becomes a part of its callers: the only way to return a view without counting references.
+    """
     return cast(Callable[P, R], njit(inline="always", **_OPTIONS)(function))
 
 

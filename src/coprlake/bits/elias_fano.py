@@ -1,8 +1,8 @@
 """Elias-Fano coding of a rising sequence: about ``2 + log2(largest / count)`` bits each, any one found at once.
 
-Each number is cut in two. The lower `low_width` bits are stored as they are. The upper parts rise slowly and are stored as a
-bit vector: number ``i`` with upper part ``u`` sets bit ``u + i``. To find number ``i`` is to find the one with number ``i`` in that
-vector; every `INTERVAL`-th one has its position noted.
+Each number is cut in two. The lower `low_width` bits are stored as they are. The upper parts rise slowly and are
+stored as a bit vector: number ``i`` with upper part ``u`` sets bit ``u + i``. To find number ``i`` is to find the one
+with number ``i`` in that vector; every `INTERVAL`-th one has its position noted.
 """
 
 from typing import Final, NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 
 from coprlake.bits.sequence import read_bits, words_for, write_bits
 from coprlake.bits.words import count_ones
-from coprlake.kernel import I64Array, U64Array, kernel
+from coprlake.kernel import I64Array, U64Array, i64, kernel
 
 INTERVAL: Final = 128
 SAMPLE_BITS: Final = 32
@@ -28,7 +28,7 @@ class RisingSequence(NamedTuple):
 @kernel
 def _position_of_one(samples: U64Array, high: U64Array, index: int) -> int:
     """Where the one with number `index` stands, or -1 if the vector has not so many."""
-    start = np.int64(read_bits(samples, index // INTERVAL * SAMPLE_BITS, SAMPLE_BITS))
+    start = i64(read_bits(samples, index // INTERVAL * SAMPLE_BITS, SAMPLE_BITS))
     missing = index % INTERVAL
     at = start >> 6
     if at >= len(high):
@@ -54,7 +54,7 @@ def find_number(sequence: RisingSequence, low_width: int, index: int) -> int:
     position = _position_of_one(sequence.samples, sequence.high, index)
     if position < 0:
         return -1
-    return (position - index) << low_width | np.int64(read_bits(sequence.low, index * low_width, low_width))
+    return (position - index) << low_width | i64(read_bits(sequence.low, index * low_width, low_width))
 
 
 @kernel

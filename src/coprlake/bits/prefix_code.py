@@ -1,7 +1,7 @@
 """A prefix code for a small alphabet: frequent symbols get short codes, none more than eight bits (Huffman).
 
-Decoding is one look into a table of 256 entries by the next eight bits, and the table is what is stored: a reader builds
-nothing.
+Decoding is one look into a table of 256 entries by the next eight bits, and the table is what is stored: a reader
+builds nothing.
 """
 
 import heapq
@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from coprlake.kernel import I64Array, U16Array, U64Array, kernel
 from coprlake.bits.sequence import read_bits
+from coprlake.kernel import I64Array, U16Array, U64Array, i64, kernel
 
 LONGEST_CODE_BITS: Final = 8
 TABLE_SIZE: Final = 1 << LONGEST_CODE_BITS
@@ -34,8 +34,8 @@ def decode_symbol(table: U64Array, codes: U64Array, position: int) -> int:
     At the sequence's end the missing bits count as 0.
     """
     available = min(LONGEST_CODE_BITS, (len(codes) << 6) - position)
-    bits = np.int64(read_bits(codes, position, available))
-    return np.int64(read_bits(table, 16 * bits, 16))
+    bits = i64(read_bits(codes, position, available))
+    return i64(read_bits(table, 16 * bits, 16))
 
 
 def build_prefix_code(counts: I64Array) -> PrefixCode:

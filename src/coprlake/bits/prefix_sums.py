@@ -1,8 +1,9 @@
 """Prefix sums over small widths: where does element ``i`` of a sequence of variable widths begin, and how wide is it?
 
-The paper (3.3) stores a total offset at an interval and the bit length of each entry in between. Here the lengths are kept in a
-prefix code, which leaves about 2.5 bits of each, and every `INTERVAL` entries there is a sample: the total so far, and the
-position in the codes. A look-up decodes half an interval of codes on average; only tokens that are present pay for it.
+The paper (3.3) stores a total offset at an interval and the bit length of each entry in between. Here the lengths are
+kept in a prefix code, which leaves about 2.5 bits of each, and every `INTERVAL` entries there is a sample: the total
+so far, and the position in the codes. A look-up decodes half an interval of codes on average; only tokens that are
+present pay for it.
 """
 
 from typing import Final, NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 
 from coprlake.bits.prefix_code import build_prefix_code, decode_symbol
 from coprlake.bits.sequence import read_bits, words_for, write_bits
-from coprlake.kernel import I64Array, U8Array, U64Array, kernel
+from coprlake.kernel import I64Array, U8Array, U64Array, i64, kernel
 
 INTERVAL: Final = 128
 SAMPLE_BITS: Final = 32
@@ -30,8 +31,8 @@ class PrefixSums(NamedTuple):
 def find_span(sums: PrefixSums, index: int) -> tuple[int, int]:
     """``(sum(widths[:index]), widths[index])``; something of the same types for an index that does not exist."""
     block = index // INTERVAL
-    start = np.int64(read_bits(sums.samples, 2 * block * SAMPLE_BITS, SAMPLE_BITS))
-    position = np.int64(read_bits(sums.samples, (2 * block + 1) * SAMPLE_BITS, SAMPLE_BITS))
+    start = i64(read_bits(sums.samples, 2 * block * SAMPLE_BITS, SAMPLE_BITS))
+    position = i64(read_bits(sums.samples, (2 * block + 1) * SAMPLE_BITS, SAMPLE_BITS))
     entry = decode_symbol(sums.table, sums.codes, position)
     for _ in range(index % INTERVAL):
         start += entry & 255
@@ -41,10 +42,8 @@ def find_span(sums: PrefixSums, index: int) -> tuple[int, int]:
 
 
 @kernel
-def _encode(
-    widths: U8Array, lengths: I64Array, codes: U64Array, samples: U64Array, out: U64Array
-) -> None:
-    total, position = np.int64(0), np.int64(0)
+def _encode(widths: U8Array, lengths: I64Array, codes: U64Array, samples: U64Array, out: U64Array) -> None:
+    total, position = i64(0), i64(0)
     for i in range(len(widths)):
         if i % INTERVAL == 0:
             sample = 2 * (i // INTERVAL) * SAMPLE_BITS
@@ -53,7 +52,7 @@ def _encode(
         width = widths[i]
         write_bits(out, position, lengths[width], codes[width])
         position += lengths[width]
-        total += np.int64(width)
+        total += i64(width)
 
 
 def build_prefix_sums(widths: U8Array) -> PrefixSums:

@@ -1,7 +1,7 @@
 """Bit sequences: numbers of any width, one after another, in an array of 64-bit words.
 
-Bit ``i`` of a sequence is bit ``i % 64`` of word ``i // 64``; a number's lowest bit comes first. Sequences come from files:
-reading outside of one gives 0, never a fault.
+Bit ``i`` of a sequence is bit ``i % 64`` of word ``i // 64``; a number's lowest bit comes first. Sequences come from
+files: reading outside of one gives 0, never a fault.
 """
 
 from typing import Final

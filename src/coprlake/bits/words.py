@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from coprlake.kernel import kernel
+from coprlake.kernel import i64, kernel
 
 _M1: Final = np.uint64(0x5555555555555555)
 _M2: Final = np.uint64(0x3333333333333333)
@@ -18,7 +18,7 @@ def count_ones(word: np.uint64) -> int:
     word = word - ((word >> np.uint64(1)) & _M1)
     word = (word & _M2) + ((word >> np.uint64(2)) & _M2)
     word = (word + (word >> np.uint64(4))) & _M4
-    return np.int64((word * _H1) >> np.uint64(56))
+    return i64((word * _H1) >> np.uint64(56))
 
 
 @kernel

@@ -1,7 +1,7 @@
 """The set algebra of pruning: which batches can match, said over tokens.
 
-An expression is plain data. `And` of nothing is ANYTHING (no batch can be ruled out), `Or` of nothing is NOTHING. There is no
-"not": a batch that contains a token may well contain lines without it, so a negation rules nothing out.
+An expression is plain data. `And` of nothing is ANYTHING (no batch can be ruled out), `Or` of nothing is NOTHING.
+There is no "not": a batch that contains a token may well contain lines without it, so a negation rules nothing out.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from coprlake.kernel import I32Array, I64Array, U8Array, U32Array, kernel
+from coprlake.kernel import I32Array, I64Array, U8Array, U32Array, i64, kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ def all_tokens(fingerprints: U32Array) -> Expression:
 class Program(NamedTuple):
     """An expression for a stack machine: how one kernel call evaluates it on many sketches.
 
-    A step ``s >= 0`` pushes whether token ``s`` is present; ``-2 * n - 1`` replaces the top ``n`` values by their "and",
-    ``-2 * n - 2`` by their "or".
+    A step ``s >= 0`` pushes whether token ``s`` is present; ``-2 * n - 1`` replaces the top ``n`` values by their
+    "and", ``-2 * n - 2`` by their "or".
     """
 
     fingerprints: U32Array
@@ -96,7 +96,7 @@ def may_match(steps: I32Array, list_ids: I64Array, stack: U8Array) -> bool:
     """
     top = 0
     for i in range(len(steps)):
-        step = np.int64(steps[i])
+        step = i64(steps[i])
         if step >= 0:
             stack[top] = 1 if list_ids[step] >= 0 else 0
             top += 1

@@ -1,9 +1,10 @@
 """BBHash: a minimal perfect hash function made of bit vectors (paper 4.2; Limasset et al., SEA 2017).
 
-Level 0 is a vector of as many bits as there are keys. Each key is hashed to a bit; a bit that exactly one key hit is set,
-and those keys are done. The others go to the next, smaller level, and so on. The minimal hash of a key is the number of ones before
-its bit, counted over all levels. Keys that are left after the last level stand in a sorted list. With one bit a key in each
-level ("gamma" of 1) the vectors take e = 2.72 bits a key; the counts that make ranks fast add 0.09.
+Level 0 is a vector of as many bits as there are keys. Each key is hashed to a bit; a bit that exactly one key hit is
+set, and those keys are done. The others go to the next, smaller level, and so on. The minimal hash of a key is the
+number of ones before its bit, counted over all levels. Keys that are left after the last level stand in a sorted
+list. With one bit a key in each level ("gamma" of 1) the vectors take e = 2.72 bits a key; the counts that make ranks
+fast add 0.09.
 """
 
 from typing import Final, NamedTuple
@@ -12,7 +13,7 @@ import numpy as np
 
 from coprlake.bits.sequence import read_bits, words_for
 from coprlake.bits.words import count_ones
-from coprlake.kernel import I64Array, U32Array, U64Array, kernel
+from coprlake.kernel import I64Array, U32Array, U64Array, i64, kernel
 
 LEVEL_LIMIT: Final = 48
 """After so many levels about one key in a billion is left."""
@@ -47,7 +48,7 @@ def level_position(fingerprint: np.uint32, level: int, bit_count: int) -> int:
     mixed = spread * _SPREAD2 + np.uint64(level) * (spread * _SPREAD3 | _ONE)
     mixed ^= mixed >> np.uint64(29)
     mixed *= _SPREAD2
-    return np.int64(((mixed >> _HALF) * np.uint64(bit_count)) >> _HALF)
+    return i64(((mixed >> _HALF) * np.uint64(bit_count)) >> _HALF)
 
 
 @kernel
@@ -55,7 +56,7 @@ def _rank(levels: U64Array, rank_samples: U64Array, position: int) -> int:
     """How many ones stand before `position`."""
     word = position >> 6
     first = word // RANK_WORDS * RANK_WORDS
-    rank = np.int64(read_bits(rank_samples, word // RANK_WORDS * RANK_BITS, RANK_BITS))
+    rank = i64(read_bits(rank_samples, word // RANK_WORDS * RANK_BITS, RANK_BITS))
     for i in range(first, word):
         rank += count_ones(levels[i])
     return rank + count_ones(levels[word] & ((_ONE << np.uint64(position & 63)) - _ONE))
@@ -68,15 +69,15 @@ def find_index(function: PerfectHash, level_count: int, fallback_count: int, fin
     Any number or ABSENT for another key; for stored bytes that are damaged, any number.
     """
     for level in range(level_count):
-        start = np.int64(function.level_starts[level])
-        bit_count = np.int64(function.level_starts[level + 1]) - start
+        start = i64(function.level_starts[level])
+        bit_count = i64(function.level_starts[level + 1]) - start
         position = start + level_position(fingerprint, level, bit_count)
         if (function.levels[position >> 6] >> np.uint64(position & 63)) & _ONE != _ZERO:
             return _rank(function.levels, function.rank_samples, position)
     for i in range(fallback_count):
         if np.uint32(read_bits(function.fallback, 32 * i, 32)) == fingerprint:
-            ones = (np.int64(function.level_starts[level_count]) >> 6) // RANK_WORDS
-            total = np.int64(read_bits(function.rank_samples, (ones + 1) * RANK_BITS, RANK_BITS))
+            ones = (i64(function.level_starts[level_count]) >> 6) // RANK_WORDS
+            total = i64(read_bits(function.rank_samples, (ones + 1) * RANK_BITS, RANK_BITS))
             return total + i
     return ABSENT
 

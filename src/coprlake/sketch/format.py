@@ -1,15 +1,17 @@
 """The sketch file, format version 1: the only place that knows where things stand in it.
 
-One page of header, then the sections, then a footer. All numbers are little-endian; every section begins at a multiple of 64
-bytes and is a multiple of 8 bytes long, so that the mapped file is one array of 64-bit words and nothing has to be built when it
-is opened. `docs/format/sketch.md` has the same as a table, and a test compares the two.
+One page of header, then the sections, then a footer. All numbers are little-endian; every section begins at a
+multiple of 64 bytes and is a multiple of 8 bytes long, so that the mapped file is one array of 64-bit words and
+nothing has to be built when it is opened. `docs/format/sketch.md` has the same as a table, and a test compares the
+two.
 
-The first 24 bytes (`PREFIX`) keep their place and meaning in all versions to come: so a file that is damaged can always be
-told from one that is too new.
+The first 24 bytes (`PREFIX`) keep their place and meaning in all versions to come: so a file that is damaged can
+always be told from one that is too new.
 """
 
 import zlib
 from dataclasses import dataclass
+from itertools import pairwise
 from os import PathLike
 from typing import Final
 
@@ -23,7 +25,7 @@ from coprlake.bits.prefix_sums import SAMPLE_BITS as WIDTH_SAMPLE_BITS
 from coprlake.bits.sequence import words_for
 from coprlake.config import FULL_SIGNATURE_BITS, POSTING_LIMIT
 from coprlake.errors import CorruptSketchError, SketchTooNewError, SketchTooOldError
-from coprlake.kernel import U8Array, U64Array
+from coprlake.kernel import U64Array
 from coprlake.sketch.bbhash import LEVEL_LIMIT, RANK_BITS, RANK_WORDS
 from coprlake.tokens.rules import RULES_VERSION
 
@@ -52,7 +54,14 @@ SECTIONS: Final = (
 
 SECTION: Final = np.dtype([("offset", "<u8"), ("size", "<u8"), ("crc", "<u4"), ("reserved", "<u4")])
 PREFIX: Final = np.dtype(
-    [("magic", "S8"), ("major", "<u2"), ("minor", "<u2"), ("header_bytes", "<u4"), ("header_crc", "<u4"), ("zero", "<u4")]
+    [
+        ("magic", "S8"),
+        ("major", "<u2"),
+        ("minor", "<u2"),
+        ("header_bytes", "<u4"),
+        ("header_crc", "<u4"),
+        ("zero", "<u4"),
+    ]
 )
 HEADER: Final = np.dtype(
     [
@@ -104,7 +113,7 @@ class Header:
     crc: int
 
 
-def crc_of(data: bytes | memoryview | U8Array) -> int:
+def crc_of(data: bytes) -> int:
     """The checksum that all parts of the file use: CRC-32."""
     return zlib.crc32(data)
 
@@ -171,7 +180,11 @@ def read_header(page: bytes, file_bytes: int, file: str | PathLike[str]) -> Head
     if int(header["rules_version"]) > RULES_VERSION:
         found = f"rules {int(header['rules_version'])}"
         raise SketchTooNewError(
-            file, section="header", expected=f"token rules up to {RULES_VERSION}", found=found, advice="upgrade coprlake"
+            file,
+            section="header",
+            expected=f"token rules up to {RULES_VERSION}",
+            found=found,
+            advice="upgrade coprlake",
         )
     result = Header(
         object_id=bytes(header["object_id"]),
@@ -223,7 +236,7 @@ def _check_numbers(header: Header, file_bytes: int, file: str | PathLike[str]) -
         if not low <= getattr(header, name) <= high:
             _refuse(file, "header", f"{name} of {low} to {high}", str(getattr(header, name)))
     starts = header.level_starts[: header.level_count + 1]
-    rising = all(a < b for a, b in zip(starts, starts[1:], strict=False))
+    rising = all(a < b for a, b in pairwise(starts))
     if starts[0] != 0 or not rising or any(start % 64 for start in starts):
         _refuse(file, "header", "level starts that rise from 0 by words", str(starts))
 
@@ -253,7 +266,9 @@ def _check_sections(header: Header, file: str | PathLike[str]) -> None:
     for name in SECTIONS:
         offset, size, _ = header.sections[name]
         if offset != aligned(end) or offset + size > header.file_bytes - FOOTER_BYTES or size % 8:
-            _refuse(file, name, f"whole words from byte {aligned(end)} on, inside the file", f"{size} bytes at {offset}")
+            _refuse(
+                file, name, f"whole words from byte {aligned(end)} on, inside the file", f"{size} bytes at {offset}"
+            )
         least, most = sizes[name]
         if not least <= size <= most:
             _refuse(file, name, f"{least} bytes" if least == most else f"{least} to {most} bytes", f"{size} bytes")

@@ -12,17 +12,39 @@ import numpy as np
 from coprlake.bits.elias_fano import RisingSequence, find_number
 from coprlake.bits.prefix_sums import PrefixSums
 from coprlake.errors import CorruptSketchError, NotFoundError, UnreadableSketchError
-from coprlake.kernel import I32Array, I64Array, U8Array, U16Array, U32Array, U64Array, kernel, view_kernel, words_at
+from coprlake.kernel import (
+    I32Array,
+    I64Array,
+    U8Array,
+    U16Array,
+    U32Array,
+    U64Array,
+    i64,
+    kernel,
+    view_kernel,
+    words_at,
+)
 from coprlake.sketch import interpolative
 from coprlake.sketch.algebra import Program, may_match
 from coprlake.sketch.bbhash import LEVEL_LIMIT, PerfectHash, find_index
-from coprlake.sketch.format import FOOTER_BYTES, PAGE_BYTES, SECTIONS, Header, check_footer, crc_of, header_word, read_header
+from coprlake.sketch.format import (
+    FOOTER_BYTES,
+    PAGE_BYTES,
+    SECTIONS,
+    Header,
+    check_footer,
+    crc_of,
+    header_word,
+    read_header,
+)
 from coprlake.sketch.query import Sketch
 from coprlake.sketch.ranks import decode_ranks, find_rank
 from coprlake.sketch.signatures import decode_signatures, fits_signature
 
 ABSENT: Final = -1
 CORRUPT: Final = -2
+CANNOT, MIGHT, DAMAGED = 0, 1, 2
+"""What a program can find out about a sketch without decoding a list."""
 
 _SIGNATURE_BITS_AT: Final = header_word("signature_bits")
 _TOKEN_COUNT_AT: Final = header_word("token_count")
@@ -42,14 +64,16 @@ _LEVEL_STARTS_AT: Final = header_word("level_starts")
 @view_kernel
 def _section(words: U64Array, number: int) -> U64Array:
     """The words of a section; its place was checked when the file was opened."""
-    first = np.int64(words[_SECTIONS_AT + 3 * number]) >> 3
-    return words[first : first + (np.int64(words[_SECTIONS_AT + 3 * number + 1]) >> 3)]
+    first = i64(words[_SECTIONS_AT + 3 * number]) >> 3
+    return words[first : first + (i64(words[_SECTIONS_AT + 3 * number + 1]) >> 3)]
 
 
 @view_kernel
 def _perfect_hash(words: U64Array) -> PerfectHash:
     level_starts = words[_LEVEL_STARTS_AT : _LEVEL_STARTS_AT + LEVEL_LIMIT + 1]
-    return PerfectHash(level_starts, _section(words, _LEVELS), _section(words, _LEVEL_RANKS), _section(words, _FALLBACK))
+    return PerfectHash(
+        level_starts, _section(words, _LEVELS), _section(words, _LEVEL_RANKS), _section(words, _FALLBACK)
+    )
 
 
 @view_kernel
@@ -60,20 +84,21 @@ def _prefix_sums(words: U64Array) -> PrefixSums:
 @kernel
 def _checked_rank(words: U64Array, sums: PrefixSums, ranks: U64Array, index: int) -> int:
     rank = find_rank(sums, ranks, index)
-    return rank if rank < np.int64(words[_LIST_COUNT_AT]) else CORRUPT
+    return rank if rank < i64(words[_LIST_COUNT_AT]) else CORRUPT
 
 
 @kernel
-def find_lists(words: U64Array, fingerprints: U32Array, out: I64Array) -> None:
-    """``out[i] =`` the rank of the list of ``fingerprints[i]``, ABSENT or CORRUPT."""
+def find_lists(words: U64Array, fingerprints: U32Array, out: I64Array) -> bool:
+    """``out[i] =`` the rank of the list of ``fingerprints[i]``, ABSENT or CORRUPT; whether none is CORRUPT."""
     function = _perfect_hash(words)
     signatures = _section(words, _SIGNATURES)
     sums = _prefix_sums(words)
     ranks = _section(words, _RANKS)
-    token_count = np.int64(words[_TOKEN_COUNT_AT])
-    level_count = np.int64(words[_LEVEL_COUNT_AT])
-    fallback_count = np.int64(words[_FALLBACK_COUNT_AT])
-    signature_bits = np.int64(words[_SIGNATURE_BITS_AT])
+    token_count = i64(words[_TOKEN_COUNT_AT])
+    level_count = i64(words[_LEVEL_COUNT_AT])
+    fallback_count = i64(words[_FALLBACK_COUNT_AT])
+    signature_bits = i64(words[_SIGNATURE_BITS_AT])
+    sound = True
     for i in range(len(fingerprints)):
         index = find_index(function, level_count, fallback_count, fingerprints[i])
         if index < 0 or fingerprints[i] == 0:
@@ -84,26 +109,29 @@ def find_lists(words: U64Array, fingerprints: U32Array, out: I64Array) -> None:
             out[i] = _checked_rank(words, sums, ranks, index)
         else:
             out[i] = ABSENT
+        sound = sound and out[i] != CORRUPT
+    return sound
 
 
 @kernel
 def find_in_sketches(
-    addresses: U64Array, word_counts: I64Array, fingerprints: U32Array, steps: I32Array, list_ids: I64Array, out: U8Array
+    addresses: U64Array,
+    word_counts: I64Array,
+    fingerprints: U32Array,
+    steps: I32Array,
+    list_ids: I64Array,
+    out: U8Array,
 ) -> None:
-    """``out[k] =`` 1 if sketch ``k`` may match the program, 0 if it cannot, 2 if it is damaged.
+    """``out[k] =`` MIGHT if a batch of sketch ``k`` may match the program, else CANNOT, or DAMAGED.
 
     `list_ids` has an entry a fingerprint; `out` has an entry a sketch, and room for the program's stack behind that.
     """
     sketch_count = len(addresses)
     for k in range(sketch_count):
-        find_lists(words_at(addresses[k], word_counts[k]), fingerprints, list_ids)
-        damaged = False
-        for i in range(len(list_ids)):
-            damaged = damaged or list_ids[i] == CORRUPT
-        if damaged:
-            out[k] = 2
+        if not find_lists(words_at(addresses[k], word_counts[k]), fingerprints, list_ids):
+            out[k] = DAMAGED
         else:
-            out[k] = 1 if may_match(steps, list_ids, out[sketch_count:]) else 0
+            out[k] = MIGHT if may_match(steps, list_ids, out[sketch_count:]) else CANNOT
 
 
 @kernel
@@ -112,7 +140,7 @@ def _list_start(words: U64Array, rank: int) -> int:
     rising = RisingSequence(
         _section(words, _OFFSET_SAMPLES), _section(words, _OFFSET_LOW), _section(words, _OFFSET_HIGH)
     )
-    return find_number(rising, np.int64(words[_OFFSET_LOW_WIDTH_AT]), rank)
+    return find_number(rising, i64(words[_OFFSET_LOW_WIDTH_AT]), rank)
 
 
 @kernel
@@ -121,25 +149,23 @@ def _decode_list(words: U64Array, rank: int, out: U16Array, stack: I64Array) -> 
     start = _list_start(words, rank)
     if start < 0:
         return CORRUPT
-    return interpolative.decode(_section(words, _LISTS), start, np.int64(words[_POSTING_COUNT_AT]), out, stack)
+    return interpolative.decode(_section(words, _LISTS), start, i64(words[_POSTING_COUNT_AT]), out, stack)
 
 
 @kernel
 def _decode_tokens(words: U64Array, signatures: U32Array, ranks: U32Array) -> None:
     """Write signature and rank of each token, by minimal hash."""
-    decode_signatures(_section(words, _SIGNATURES), np.int64(words[_SIGNATURE_BITS_AT]), signatures)
+    decode_signatures(_section(words, _SIGNATURES), i64(words[_SIGNATURE_BITS_AT]), signatures)
     decode_ranks(_prefix_sums(words), _section(words, _RANKS), ranks)
 
 
 @kernel
-def _decode_lists(
-    words: U64Array, rank: int, postings: U16Array, starts: I64Array, stack: I64Array
-) -> int:
+def _decode_lists(words: U64Array, rank: int, postings: U16Array, starts: I64Array, stack: I64Array) -> int:
     """Write the lists from `rank` on to ``postings[starts[rank]:]``, and where each begins.
 
     Returns the first rank that found no room, or a negative number if the bytes are damaged.
     """
-    posting_count = np.int64(words[_POSTING_COUNT_AT])
+    posting_count = i64(words[_POSTING_COUNT_AT])
     while rank < len(starts) - 1:
         if starts[rank] + posting_count > len(postings):
             return rank
@@ -154,8 +180,8 @@ def _decode_lists(
 class SealedSketch(Sketch):
     """A sketch in its final form; reads what a query needs and nothing else.
 
-    Open one with `SealedSketch.open`; it is a context manager. Whatever the bytes are, it gives an answer or a `FormatError`,
-    and damage that an answer does not touch is found by `verify`.
+    Open one with `SealedSketch.open`; it is a context manager. Whatever the bytes are, it gives an answer or a
+    `FormatError`, and damage that an answer does not touch is found by `verify`.
     """
 
     def __init__(self, data: mmap.mmap | bytes, file: str | os.PathLike[str] = "<bytes>") -> None:
@@ -237,8 +263,7 @@ class SealedSketch(Sketch):
     def list_ids(self, fingerprints: U32Array) -> I64Array:
         """The rank of each token's list, -1 where it is absent."""
         out = np.zeros(len(fingerprints), np.int64)
-        find_lists(self._words, fingerprints, out)
-        if len(out) and out.min() == CORRUPT:
+        if not find_lists(self._words, fingerprints, out):
             self._refuse("ranks", "numbers of tokens and lists that exist", "others")
         return out
 
@@ -297,7 +322,7 @@ class SealedSketch(Sketch):
 
 
 def may_match_any(sketches: Sequence[SealedSketch], program: Program) -> U8Array:
-    """For each sketch 1 if it may match, 0 if it cannot, 2 if it is damaged: one kernel call for all of them.
+    """For each sketch MIGHT, CANNOT or DAMAGED: one kernel call for all of them.
 
     The address and length of each sketch are all that is looked at in Python.
     """
@@ -311,5 +336,9 @@ def may_match_any(sketches: Sequence[SealedSketch], program: Program) -> U8Array
 
 def _refuse_path(path: str | os.PathLike[str], found: str, cause: OSError | None) -> NoReturn:
     raise UnreadableSketchError(
-        path, section="file", expected="a readable regular file", found=found, advice="check the path and its permissions"
+        path,
+        section="file",
+        expected="a readable regular file",
+        found=found,
+        advice="check the path and its permissions",
     ) from cause

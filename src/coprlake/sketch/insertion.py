@@ -1,15 +1,16 @@
 """Insertion into the mutable sketch (paper 3.2): tokens move from list to list, and equal lists are one list.
 
-The paper looks a token's new list up for each pair of token and posting. Here many tokens gain the same postings at once (all
-tokens of a batch, or all that share a list of a spilled sketch), so all tokens that are on one list now will be on one list
-afterwards: the lookup is done for the first of them, and a note at the list (`moves`, valid for one `epoch`) serves the others.
+The paper looks a token's new list up for each pair of token and posting. Here many tokens gain the same postings at
+once (all tokens of a batch, or all that share a list of a spilled sketch), so all tokens that are on one list now
+will be on one list afterwards: the lookup is done for the first of them, and a note at the list (`moves`, valid for
+one `epoch`) serves the others.
 """
 
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, kernel
+from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, i64, kernel
 from coprlake.sketch.lookup_map import find_or_add, home_slot, remove
 from coprlake.sketch.posting_lists import (
     EPOCH,
@@ -77,7 +78,7 @@ def _keep_one(parts: Parts, number: int) -> int:
 def _own_list(parts: Parts, postings: U16Array, epoch: int, short_list_postings: int) -> int:
     """The value for a token that had no posting before: `postings` themselves."""
     if len(postings) == 1:
-        return DIRECT | np.int64(postings[0])
+        return DIRECT | i64(postings[0])
     if parts.sizes[OWN_EPOCH] != epoch:
         number = _keep_one(parts, store(parts.lists, postings, postings_hash(postings), short_list_postings))
         if number == NO_ROOM:
@@ -100,13 +101,13 @@ def _moved_direct(parts: Parts, posting: int, postings: U16Array, epoch: int, sh
         parts.direct_moves[posting] = number
         parts.lists.records[number, EPOCH] = epoch
         parts.lists.records[number, MOVE] = number
-    return LIST | np.int64(parts.direct_moves[posting])
+    return LIST | i64(parts.direct_moves[posting])
 
 
 @kernel
 def _has_all(lists: Lists, number: int, postings: U16Array) -> bool:
     for i in range(len(postings)):
-        if not has_posting(lists, number, np.int64(postings[i])):
+        if not has_posting(lists, number, i64(postings[i])):
             return False
     return True
 
@@ -119,7 +120,7 @@ def _moved_list(parts: Parts, number: int, postings: U16Array, epoch: int, short
         if _has_all(lists, number, postings):
             target = number
         elif len(postings) == 1:
-            target = extend(lists, number, np.int64(postings[0]), short_list_postings, parts.scratch)
+            target = extend(lists, number, i64(postings[0]), short_list_postings, parts.scratch)
             target = _keep_one(parts, target)
         else:
             count = decode(lists, number, parts.scratch[len(parts.scratch) >> 1 :])
@@ -131,7 +132,7 @@ def _moved_list(parts: Parts, number: int, postings: U16Array, epoch: int, short
         lists.records[number, MOVE] = target
         lists.records[target, EPOCH] = epoch
         lists.records[target, MOVE] = target
-    return LIST | np.int64(lists.records[number, MOVE])
+    return LIST | i64(lists.records[number, MOVE])
 
 
 @kernel
@@ -147,23 +148,23 @@ def _release(parts: Parts, number: int) -> None:
 def _warm_up(parts: Parts, fingerprints: U32Array, gained_hash: np.uint32) -> np.uint64:
     """Touch the memory that these tokens will need, so that the cache misses overlap instead of following each other.
 
-    There is no instruction for prefetching in Numba, but loads that do not depend on each other serve: first all entries of
-    the token map, then the records of the lists, then the slots of the lists after the move.
+    There is no instruction for prefetching in Numba, but loads that do not depend on each other serve: first all
+    entries of the token map, then the records of the lists, then the slots of the lists after the move.
     """
     entries, slots, records = parts.entries, parts.slots, parts.lists.records
     touched = np.uint64(0)
     for i in range(len(fingerprints)):
-        touched ^= entries[np.int64(fingerprints[i]) * len(entries) >> 32]
+        touched ^= entries[i64(fingerprints[i]) * len(entries) >> 32]
     for i in range(len(fingerprints)):
-        value = np.int64(entries[np.int64(fingerprints[i]) * len(entries) >> 32] & _LOWER)
+        value = i64(entries[i64(fingerprints[i]) * len(entries) >> 32] & _LOWER)
         if value & LIST:
             touched ^= np.uint64(records[value & PAYLOAD, HASH])
     for i in range(len(fingerprints)):
-        value = np.int64(entries[np.int64(fingerprints[i]) * len(entries) >> 32] & _LOWER)
+        value = i64(entries[i64(fingerprints[i]) * len(entries) >> 32] & _LOWER)
         if value & LIST:
             own_hash = records[value & PAYLOAD, HASH]
             touched ^= slots[home_slot(slots, own_hash)] ^ slots[home_slot(slots, own_hash ^ gained_hash)]
-            touched ^= np.uint64(parts.lists.pool[np.int64(records[value & PAYLOAD, OFFSET]) * UNIT_WORDS])
+            touched ^= np.uint64(parts.lists.pool[i64(records[value & PAYLOAD, OFFSET]) * UNIT_WORDS])
     return touched
 
 
@@ -173,20 +174,20 @@ def insert_tokens(
 ) -> int:
     """``for f in fingerprints: sketch[f] |= set(postings)``; returns how many were done before something was full.
 
-    `postings` are sorted, distinct and below ``len(direct_moves)``. `epoch` is new for each set of postings; a call that goes on
-    where another stopped uses the same. Fingerprint 0 is no token and is passed over.
+    `postings` are sorted, distinct and below ``len(direct_moves)``. `epoch` is new for each set of postings; a call
+    that goes on where another stopped uses the same. Fingerprint 0 is no token and is passed over.
     """
     lists = parts.lists
     gained_hash = postings_hash(postings)
     for i in range(len(fingerprints)):
         if i % _WARM_TOKENS == 0:
-            parts.sizes[WARMTH] ^= np.int64(_warm_up(parts, fingerprints[i : i + _WARM_TOKENS], gained_hash))
+            parts.sizes[WARMTH] ^= i64(_warm_up(parts, fingerprints[i : i + _WARM_TOKENS], gained_hash))
         fingerprint = fingerprints[i]
         if fingerprint == 0:
             continue
         entry = find_entry(parts.entries, fingerprint)
         value = value_of(parts.entries, entry)
-        if value == DIRECT | np.int64(postings[0]) and len(postings) == 1:
+        if value == DIRECT | i64(postings[0]) and len(postings) == 1:
             continue
         if lists.state[LIVE_LISTS] >= slots_limit(parts.slots):
             return i
@@ -225,8 +226,8 @@ def insert_lists(
 ) -> bool:
     """`insert_tokens` for many sets of postings: set ``k`` is for ``fingerprints[token_starts[k]:token_starts[k + 1]]``.
 
-    ``done = [k, n]`` is where to begin and where it stopped: set ``k``, of which ``n`` tokens are done; False if something was
-    full. Set ``k`` uses epoch ``epoch + k``.
+    ``done = [k, n]`` is where to begin and where it stopped: set ``k``, of which ``n`` tokens are done; False if
+    something was full. Set ``k`` uses epoch ``epoch + k``.
     """
     while done[0] < len(token_starts) - 1:
         k = done[0]

@@ -1,8 +1,9 @@
 """Binary Interpolative Coding of posting lists (paper 4.2; Moffat and Stuiver 2000).
 
-The middle posting of a sorted list is coded first, as an offset into the values it can have when the postings left and right of
-it need room too; then the halves, each in the narrower range that the middle leaves. A run of neighbours costs no bit at all. A number
-below ``r`` takes ``floor(log2(r))`` or one bit more ("truncated binary"). The list's length stands in front as an Elias gamma code.
+The middle posting of a sorted list is coded first, as an offset into the values it can have when the postings left
+and right of it need room too; then the halves, each in the narrower range that the middle leaves. A run of neighbours
+costs no bit at all. A number below ``r`` takes ``floor(log2(r))`` or one bit more ("truncated binary"). The list's
+length stands in front as an Elias gamma code.
 """
 
 from typing import Final
@@ -11,7 +12,7 @@ import numpy as np
 
 from coprlake.bits.sequence import read_bits, write_bits
 from coprlake.bits.words import bit_length
-from coprlake.kernel import I64Array, U16Array, U64Array, kernel
+from coprlake.kernel import I64Array, U16Array, U64Array, i64, kernel
 
 STACK_SIZE: Final = 4 * 64
 """Room that the kernels need for halves that wait: four numbers each, one half for each time a list can be cut."""
@@ -51,7 +52,7 @@ def encode(postings: U16Array, posting_count: int, out: U64Array, position: int,
         low, high = stack[4 * top + 2], stack[4 * top + 3]
         while first < last:  # code the middle, keep the right half for later, go on with the left
             middle = (first + last) >> 1
-            value = np.int64(postings[middle])
+            value = i64(postings[middle])
             position = _write_below(out, position, value - low - (middle - first), high - low - (last - first) + 1)
             at = 4 * top
             stack[at], stack[at + 1], stack[at + 2], stack[at + 3] = middle + 1, last, value + 1, high
@@ -68,7 +69,7 @@ def decode_count(words: U64Array, position: int) -> tuple[int, int]:
         zeros += 1
     if zeros > 16:
         return CORRUPT, position
-    count = 1 << zeros | np.int64(read_bits(words, position + zeros + 1, zeros))
+    count = 1 << zeros | i64(read_bits(words, position + zeros + 1, zeros))
     return count, position + 2 * zeros + 1
 
 
@@ -94,10 +95,10 @@ def decode(words: U64Array, position: int, posting_count: int, out: U16Array, st
                 return CORRUPT
             width = bit_length(np.uint64(bound)) - 1
             short_codes = (2 << width) - bound
-            number = np.int64(read_bits(words, position, width))
+            number = i64(read_bits(words, position, width))
             position += width
             if number >= short_codes:
-                number = (number << 1 | np.int64(read_bits(words, position, 1))) - short_codes
+                number = (number << 1 | i64(read_bits(words, position, 1))) - short_codes
                 position += 1
             value = low + (middle - first) + number
             out[middle] = value

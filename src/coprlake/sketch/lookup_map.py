@@ -1,16 +1,16 @@
 """The lookup map: from a postings hash to the one list with those postings (paper 3.2, Algorithms 1 and 2).
 
-The paper's map has hashes as keys and steps to the next hash when two different lists share one. Here the table itself
-is that space of hashes: the upper bits of a postings hash are its home slot, "the next hash" is the next slot, and
-the overflow that the paper leaves out is the wrap at the table's end. A slot is one 64-bit word: the postings hash in the
-upper half, the list number plus one in the lower; 0 is free.
+The paper's map has hashes as keys and steps to the next hash when two different lists share one. Here the table
+itself is that space of hashes: the upper bits of a postings hash are its home slot, "the next hash" is the next slot,
+and the overflow that the paper leaves out is the wrap at the table's end. A slot is one 64-bit word: the postings
+hash in the upper half, the list number plus one in the lower; 0 is free.
 """
 
 from typing import Final
 
 import numpy as np
 
-from coprlake.kernel import U64Array, kernel
+from coprlake.kernel import U64Array, i64, kernel
 from coprlake.sketch.posting_lists import COUNT, HASH, Lists, same_postings
 
 _HALF: Final = np.uint64(32)
@@ -21,7 +21,7 @@ _FREE: Final = np.uint64(0)
 @kernel
 def home_slot(slots: U64Array, postings_hash: np.uint32) -> int:
     """Where a list with this hash stands if nothing is in its way; `slots` has a power of two entries."""
-    return np.int64(postings_hash) * len(slots) >> 32
+    return i64(postings_hash) * len(slots) >> 32
 
 
 @kernel
@@ -41,7 +41,7 @@ def find_or_add(slots: U64Array, lists: Lists, number: int) -> int:
     slot = home_slot(slots, own_hash)
     while slots[slot] != _FREE:  # skip colliding entries
         if np.uint32(slots[slot] >> _HALF) == own_hash:
-            other = np.int64(slots[slot] & _LOWER) - 1
+            other = i64(slots[slot] & _LOWER) - 1
             if same_postings(lists, other, number):
                 return other
         slot = (slot + 1) & mask

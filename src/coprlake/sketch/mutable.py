@@ -121,6 +121,10 @@ class MutableSketch(Sketch):
                 return False
         return True
 
+    def lift_memory_limit(self) -> None:
+        """From here on, take what is needed: the last merge does so (paper 4.3)."""
+        self._limit_bytes = None
+
     def list_ids(self, fingerprints: U32Array) -> I64Array:
         """For each token the number that identifies its posting list in this sketch, -1 where it is absent.
 

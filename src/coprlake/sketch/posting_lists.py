@@ -1,8 +1,8 @@
 """Posting lists of the mutable sketch (paper 4.1): who owns which block of memory, and what it says.
 
-A list is kept in the smaller of two forms: sorted 2-byte postings, or a dense bitset that ends at its largest posting. The
-form follows from the set alone, so two lists are equal exactly if their blocks are. Lists are never changed: a token that
-gains a posting moves to another list, and a list that no token refers to is freed (`TOKENS`).
+A list is kept in the smaller of two forms: sorted 2-byte postings, or a dense bitset that ends at its largest
+posting. The form follows from the set alone, so two lists are equal exactly if their blocks are. Lists are never
+changed: a token that gains a posting moves to another list, and a list that no token refers to is freed (`TOKENS`).
 
 All lists share one pool of 2-byte words, cut into blocks of a few sizes. Free blocks of a size are chained through
 their first two words, free list numbers through `OFFSET`. What is known of a list lies in one record of 32 bytes: an
@@ -16,14 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from coprlake.bits.words import bit_length, count_ones
-from coprlake.kernel import I64Array, U16Array, U32Array, kernel
+from coprlake.kernel import I64Array, U16Array, i64, kernel
 from coprlake.sketch.postings_hash import posting_hash
 
 OFFSET, WORDS, COUNT, TOKENS, HASH, MOVE, EPOCH = 0, 1, 2, 3, 4, 5, 6
 """The columns of `Lists.records`: first unit of the block (of a free list: the next free number plus one); words in use
-times two, plus one for a bitset; postings (0 for a free list); tokens that refer to the list; postings hash; and for the
-insertion with number EPOCH, the list to which the tokens of this one MOVE."""
-RECORD_COLUMNS: Final = 8
+times two, plus one for a bitset; postings (0 for a free list); tokens that refer to the list; postings hash; and for
+the insertion with number EPOCH, the list to which the tokens of this one MOVE.""" RECORD_COLUMNS: Final = 8
 
 UNIT_WORDS: Final = 4
 """Blocks begin at multiples of this many 2-byte words, so that a block's number fits in 32 bits."""
@@ -79,7 +78,7 @@ def _take_block(lists: Lists, words: int) -> int:
     unit = lists.free_blocks[found]
     if unit >= 0:
         at = unit * UNIT_WORDS
-        lists.free_blocks[found] = (np.int64(lists.pool[at]) | np.int64(lists.pool[at + 1]) << 16) - 1
+        lists.free_blocks[found] = (i64(lists.pool[at]) | i64(lists.pool[at + 1]) << 16) - 1
         return unit
     unit = lists.state[POOL_UNITS]
     units = class_units(found)
@@ -110,7 +109,7 @@ def _allocate(lists: Lists, words: int) -> int:
     if unit < 0:
         return -1
     if number >= 0:
-        lists.state[FREE_LIST] = np.int64(lists.records[number, OFFSET]) - 1
+        lists.state[FREE_LIST] = i64(lists.records[number, OFFSET]) - 1
     else:
         number = lists.state[NEXT_LIST]
         lists.state[NEXT_LIST] = number + 1
@@ -124,7 +123,7 @@ def _allocate(lists: Lists, words: int) -> int:
 @kernel
 def free(lists: Lists, number: int) -> None:
     """Give the list's block and number back."""
-    _give_block(lists, np.int64(lists.records[number, OFFSET]), word_count(lists, number))
+    _give_block(lists, i64(lists.records[number, OFFSET]), word_count(lists, number))
     lists.records[number, COUNT] = 0
     lists.records[number, OFFSET] = lists.state[FREE_LIST] + 1
     lists.state[FREE_LIST] = number
@@ -134,19 +133,19 @@ def free(lists: Lists, number: int) -> None:
 @kernel
 def word_count(lists: Lists, number: int) -> int:
     """Words of the pool that the list uses."""
-    return np.int64(lists.records[number, WORDS]) >> 1
+    return i64(lists.records[number, WORDS]) >> 1
 
 
 @kernel
 def is_bitset(lists: Lists, number: int) -> bool:
     """Whether the list is in its dense form."""
-    return np.int64(lists.records[number, WORDS]) & 1 == 1
+    return i64(lists.records[number, WORDS]) & 1 == 1
 
 
 @kernel
 def _start(lists: Lists, number: int) -> int:
     """The first word of the list."""
-    return np.int64(lists.records[number, OFFSET]) * UNIT_WORDS
+    return i64(lists.records[number, OFFSET]) * UNIT_WORDS
 
 
 @kernel
@@ -161,17 +160,17 @@ def has_posting(lists: Lists, number: int, posting: int) -> bool:
     start = _start(lists, number)
     words = word_count(lists, number)
     if is_bitset(lists, number):
-        return posting >> 4 < words and (np.int64(lists.pool[start + (posting >> 4)]) >> (posting & 15)) & 1 == 1
-    if posting > np.int64(lists.pool[start + words - 1]):  # the usual case: postings are given out in order
+        return posting >> 4 < words and (i64(lists.pool[start + (posting >> 4)]) >> (posting & 15)) & 1 == 1
+    if posting > i64(lists.pool[start + words - 1]):  # the usual case: postings are given out in order
         return False
     low, high = 0, words - 1
     while low < high:
         middle = (low + high) >> 1
-        if np.int64(lists.pool[start + middle]) < posting:
+        if i64(lists.pool[start + middle]) < posting:
             low = middle + 1
         else:
             high = middle
-    return np.int64(lists.pool[start + low]) == posting
+    return i64(lists.pool[start + low]) == posting
 
 
 @kernel
@@ -218,7 +217,7 @@ def _describe(lists: Lists, number: int, words: int, bitset: bool, count: int, p
 def store(lists: Lists, postings: U16Array, postings_hash: np.uint32, short_list_postings: int) -> int:
     """A new list of the given sorted, distinct postings, or -1 if there is no room."""
     count = len(postings)
-    words = (np.int64(postings[count - 1]) >> 4) + 1
+    words = (i64(postings[count - 1]) >> 4) + 1
     bitset = _prefers_bitset(count, words, short_list_postings)
     if not bitset:
         words = count
@@ -230,7 +229,7 @@ def store(lists: Lists, postings: U16Array, postings_hash: np.uint32, short_list
         for i in range(words):
             lists.pool[start + i] = 0
         for i in range(count):
-            posting = np.int64(postings[i])
+            posting = i64(postings[i])
             lists.pool[start + (posting >> 4)] |= np.uint16(1 << (posting & 15))
     else:
         for i in range(count):
@@ -253,7 +252,7 @@ def _extend_bitset(lists: Lists, number: int, posting: int, words: int) -> int:
         lists.pool[target + i] = 0
     lists.pool[target + (posting >> 4)] |= np.uint16(1 << (posting & 15))
     record = lists.records[number]
-    _describe(lists, longer, words, True, np.int64(record[COUNT]) + 1, record[HASH] ^ posting_hash(posting))
+    _describe(lists, longer, words, True, i64(record[COUNT]) + 1, record[HASH] ^ posting_hash(posting))
     return longer
 
 
@@ -262,11 +261,11 @@ def extend(lists: Lists, number: int, posting: int, short_list_postings: int, sc
     """A new list ``sorted({*decode(number), posting})``, or -1 if there is no room; `posting` is not in the list yet."""
     if is_bitset(lists, number):
         words = max(word_count(lists, number), (posting >> 4) + 1)
-        if _prefers_bitset(np.int64(lists.records[number, COUNT]) + 1, words, short_list_postings):
+        if _prefers_bitset(i64(lists.records[number, COUNT]) + 1, words, short_list_postings):
             return _extend_bitset(lists, number, posting, words)
     count = decode(lists, number, scratch)
     at = count
-    while at > 0 and np.int64(scratch[at - 1]) > posting:
+    while at > 0 and i64(scratch[at - 1]) > posting:
         scratch[at] = scratch[at - 1]
         at -= 1
     scratch[at] = posting
@@ -292,7 +291,7 @@ def unite(
             if i < count and scratch[half + i] == postings[j]:
                 i += 1
             else:
-                united_hash ^= posting_hash(np.int64(postings[j]))
+                united_hash ^= posting_hash(i64(postings[j]))
             scratch[total] = postings[j]
             j += 1
         total += 1

@@ -1,15 +1,16 @@
 """The postings hash: one number for a set of postings, whatever the order they came in (definitions 3.1 and 3.2).
 
-The hash of one posting is one step of a linear congruential generator modulo 2**64 from that posting, of which we keep the upper
-half: the low bits of such a generator have short periods. The hash of a set is the XOR of the hashes of its elements, so a
-posting is added in constant time. Different sets may share a hash; the lookup map compares the sets themselves.
+The hash of one posting is one step of a linear congruential generator modulo 2**64 from that posting, of which we
+keep the upper half: the low bits of such a generator have short periods. The hash of a set is the XOR of the hashes
+of its elements, so a posting is added in constant time. Different sets may share a hash; the lookup map compares the
+sets themselves.
 """
 
 from typing import Final
 
 import numpy as np
 
-from coprlake.kernel import I64Array, U16Array, U64Array, kernel
+from coprlake.kernel import I64Array, U16Array, U64Array, i64, kernel
 
 _MULTIPLIER: Final = np.uint64(6364136223846793005)  # Knuth's MMIX generator
 _INCREMENT: Final = np.uint64(1442695040888963407)
@@ -26,7 +27,7 @@ def postings_hash(postings: U16Array) -> np.uint32:
     """``functools.reduce(operator.xor, map(posting_hash, postings), 0)``; the postings must be distinct."""
     result = np.uint32(0)
     for i in range(len(postings)):
-        result ^= posting_hash(np.int64(postings[i]))
+        result ^= posting_hash(i64(postings[i]))
     return result
 
 

@@ -86,8 +86,8 @@ class Sketch(ABC):
 class _Evaluation:
     """Runs a program on one sketch, a byte a posting.
 
-    A token's list waits on the stack as its number and is decoded, once, when a combination needs it: short lists first, and
-    not at all when an "and" has become empty.
+    A token's list waits on the stack as its number and is decoded, once, when a combination needs it: short lists
+    first, and not at all when an "and" has become empty.
     """
 
     def __init__(self, sketch: Sketch) -> None:

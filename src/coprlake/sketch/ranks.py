@@ -1,7 +1,8 @@
 """Ranks: which posting list a token has, in few bits (paper 3.3).
 
-Lists are ranked by how many tokens refer to them, most first. A rank takes ``floor(log2(max(rank, 1))) + 1`` bits, so the lists that
-most tokens have take least. Such codes cannot be told apart by themselves; prefix sums over their widths say where each begins.
+Lists are ranked by how many tokens refer to them, most first. A rank takes ``floor(log2(max(rank, 1))) + 1`` bits, so
+the lists that most tokens have take least. Such codes cannot be told apart by themselves; prefix sums over their
+widths say where each begins.
 """
 
 import numpy as np
@@ -10,7 +11,7 @@ from coprlake.bits.prefix_code import decode_symbol
 from coprlake.bits.prefix_sums import PrefixSums, build_prefix_sums, find_span
 from coprlake.bits.sequence import read_bits, words_for, write_bits
 from coprlake.bits.words import bit_length
-from coprlake.kernel import U8Array, U32Array, U64Array, kernel
+from coprlake.kernel import U8Array, U32Array, U64Array, i64, kernel
 
 
 @kernel
@@ -23,7 +24,7 @@ def rank_width(rank: int) -> int:
 def find_rank(sums: PrefixSums, ranks: U64Array, index: int) -> int:
     """The rank of the token with this minimal hash."""
     start, width = find_span(sums, index)
-    return np.int64(read_bits(ranks, start, min(width, 32)))
+    return i64(read_bits(ranks, start, min(width, 32)))
 
 
 @kernel
@@ -40,9 +41,9 @@ def decode_ranks(sums: PrefixSums, ranks: U64Array, out: U32Array) -> None:
 @kernel
 def _measure(ranks: U32Array, widths: U8Array) -> int:
     """Write the widths of the ranks; returns their sum."""
-    total = np.int64(0)
+    total = i64(0)
     for i in range(len(ranks)):
-        width = rank_width(np.int64(ranks[i]))
+        width = rank_width(i64(ranks[i]))
         widths[i] = width
         total += width
     return total
@@ -50,10 +51,10 @@ def _measure(ranks: U32Array, widths: U8Array) -> int:
 
 @kernel
 def _encode(ranks: U32Array, widths: U8Array, out: U64Array) -> None:
-    position = np.int64(0)
+    position = i64(0)
     for i in range(len(ranks)):
-        write_bits(out, position, np.int64(widths[i]), np.uint64(ranks[i]))
-        position += np.int64(widths[i])
+        write_bits(out, position, i64(widths[i]), np.uint64(ranks[i]))
+        position += i64(widths[i])
 
 
 def build_ranks(ranks: U32Array) -> tuple[PrefixSums, U64Array]:

@@ -13,7 +13,7 @@ from coprlake.bits.elias_fano import build_rising_sequence
 from coprlake.bits.sequence import words_for
 from coprlake.config import FULL_SIGNATURE_BITS, SIGNATURE_BITS
 from coprlake.errors import UsageError
-from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, kernel
+from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, i64, kernel
 from coprlake.sketch import interpolative
 from coprlake.sketch.bbhash import build_perfect_hash, find_indexes
 from coprlake.sketch.format import assemble
@@ -72,7 +72,7 @@ def _arrange(
 ) -> None:
     """Bring fingerprints and ranks into the order of the minimal hashes."""
     for i in range(len(fingerprints)):
-        payload = np.int64(values[i]) & PAYLOAD
+        payload = i64(values[i]) & PAYLOAD
         index = indexes[i]
         keys[index] = fingerprints[i]
         ranks[index] = ranking.direct_ranks[payload] if values[i] & DIRECT else ranking.list_ranks[payload]
@@ -80,17 +80,23 @@ def _arrange(
 
 @kernel
 def _encode_lists(
-    lists: Lists, values: U32Array, rank: int, posting_count: int, offsets: I64Array, out: U64Array, scratch: U16Array,
+    lists: Lists,
+    values: U32Array,
+    rank: int,
+    posting_count: int,
+    offsets: I64Array,
+    out: U64Array,
+    scratch: U16Array,
     stack: I64Array,
 ) -> int:
     """Write the lists from `rank` on and their `offsets`; returns the first rank that found no room."""
     while rank < len(values):
-        payload = np.int64(values[rank]) & PAYLOAD
+        payload = i64(values[rank]) & PAYLOAD
         if values[rank] & DIRECT:
             scratch[0] = payload
             count = 1
         else:
-            count = np.int64(lists.records[payload, COUNT])
+            count = i64(lists.records[payload, COUNT])
         if offsets[rank] + 18 * count + 64 > len(out) << 6:
             return rank
         if not values[rank] & DIRECT:

@@ -1,8 +1,8 @@
 """Signature bits: what tells a token that was added from one that was not (paper 3.3).
 
-A minimal perfect hash gives any key some index. The low bits of the fingerprint that belongs there are kept, and a key whose
-bits differ was never added; with ``b`` bits one stranger in ``2 ** b`` passes. All 32 bits are the fingerprint itself: sketches that
-keep them can be merged (paper 4.3).
+A minimal perfect hash gives any key some index. The low bits of the fingerprint that belongs there are kept, and a
+key whose bits differ was never added; with ``b`` bits one stranger in ``2 ** b`` passes. All 32 bits are the
+fingerprint itself: sketches that keep them can be merged (paper 4.3).
 """
 
 import numpy as np

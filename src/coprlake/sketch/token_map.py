@@ -9,15 +9,15 @@ lower. The two top bits of the value tell what it is:
 | 01       | the only posting of the token, encoded directly             |
 | 10       | the number of a posting list                                |
 
-Collisions step to the next entry. The home entry is given by the upper bits of the fingerprint: the entries lie nearly in the order
-of fingerprints, and a larger map is filled from a smaller one front to back.
+Collisions step to the next entry. The home entry is given by the upper bits of the fingerprint: the entries lie
+nearly in the order of fingerprints, and a larger map is filled from a smaller one front to back.
 """
 
 from typing import Final
 
 import numpy as np
 
-from coprlake.kernel import U32Array, U64Array, kernel
+from coprlake.kernel import U32Array, U64Array, i64, kernel
 
 DIRECT: Final = 1 << 30
 LIST: Final = 1 << 31
@@ -35,7 +35,7 @@ def find_entry(entries: U64Array, fingerprint: np.uint32) -> int:
     The number of entries is a power of two.
     """
     mask = len(entries) - 1
-    entry = np.int64(fingerprint) * len(entries) >> 32
+    entry = i64(fingerprint) * len(entries) >> 32
     while entries[entry] != np.uint64(0) and np.uint32(entries[entry] >> _HALF) != fingerprint:
         entry = (entry + 1) & mask
     return entry
@@ -44,7 +44,7 @@ def find_entry(entries: U64Array, fingerprint: np.uint32) -> int:
 @kernel
 def value_of(entries: U64Array, entry: int) -> int:
     """The value at an entry; 0 if it is free."""
-    return np.int64(entries[entry] & _LOWER)
+    return i64(entries[entry] & _LOWER)
 
 
 @kernel
@@ -66,7 +66,7 @@ def refill(old: U64Array, new: U64Array) -> None:
     mask = len(new) - 1
     for i in range(len(old)):
         if old[i] != np.uint64(0):
-            entry = np.int64(old[i] >> _HALF) * len(new) >> 32
+            entry = i64(old[i] >> _HALF) * len(new) >> 32
             while new[entry] != np.uint64(0):
                 entry = (entry + 1) & mask
             new[entry] = old[i]

@@ -1,9 +1,9 @@
 """Fingerprints: the 4 bytes that stand for a token everywhere in the sketch (paper 4.1).
 
-A token's *polynomial* is the sum of ``symbol(byte_i) * BASE ** (n - 1 - i)`` modulo 2**64. It can be extended by a byte at a time
-and joined from the polynomials of two parts, so rules 4 and 5 cost a multiplication instead of a second pass. The
-fingerprint is the polynomial, xored with the seed of its field, mixed and cut to its upper 32 bits. It is never 0: that value
-means "no token" wherever fingerprints are stored.
+A token's *polynomial* is the sum of ``symbol(byte_i) * BASE ** (n - 1 - i)`` modulo 2**64. It can be extended by a
+byte at a time and joined from the polynomials of two parts, so rules 4 and 5 cost a multiplication instead of a
+second pass. The fingerprint is the polynomial, xored with the seed of its field, mixed and cut to its upper 32 bits.
+It is never 0: that value means "no token" wherever fingerprints are stored.
 """
 
 from typing import Final

@@ -1,19 +1,19 @@
 """The scanner: from a batch of log lines to the distinct fingerprints of its tokens.
 
 It reads Arrow's own buffers (offsets and bytes) and never makes a Python string. Each token is looked up among those
-the batch has had already, before anything else is done with it: a gram of up to three symbols by one bit in a table of
-6 KiB, a longer token by a hash set that fits the second-level cache. So the same token many times in a batch costs a few
-cycles each time, and the token map sees it once.
+the batch has had already, before anything else is done with it: a gram of up to three symbols by one bit in a table
+of 6 KiB, a longer token by a hash set that fits the second-level cache. So the same token many times in a batch costs
+a few cycles each time, and the token map sees it once.
 """
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from coprlake.bits.words import count_ones
 from coprlake.errors import UsageError
-from coprlake.kernel import I32Array, I64Array, U8Array, U32Array, U64Array, kernel, word_of
+from coprlake.kernel import I32Array, I64Array, U8Array, U32Array, U64Array, i64, kernel, word_of
 from coprlake.tokens.fingerprint import BASE, CONTENT, field_seed, finish, polynomial_of
 from coprlake.tokens.rules import (
     DOT,
@@ -68,7 +68,7 @@ def _is_new_gram(bits: U64Array, number: int) -> bool:
 def _is_new_token(table: U32Array, fingerprint: np.uint32) -> bool:
     """Put `fingerprint` into the set; whether it was not there before. The set must have a free slot."""
     mask = len(table) - 1
-    slot = np.int64(fingerprint) & mask
+    slot = i64(fingerprint) & mask
     while table[slot] != 0:
         if table[slot] == fingerprint:
             return False
@@ -78,7 +78,7 @@ def _is_new_token(table: U32Array, fingerprint: np.uint32) -> bool:
 
 
 @kernel
-def _add(polynomial: np.uint64, seed: np.uint64, seen: Seen) -> None:
+def add_token(polynomial: np.uint64, seed: np.uint64, seen: Seen) -> None:
     """Report a token of more than three symbols unless the batch has had it."""
     fingerprint = finish(polynomial, seed)
     if _is_new_token(seen.long_tokens, fingerprint):
@@ -102,7 +102,7 @@ def _scan_marks(data: U8Array, start: int, end: int, seed: np.uint64, grams: boo
     last, last_two, number = 0, 0, 0
     i = start
     while i < end:
-        symbol = np.int64(SYMBOLS[data[i]])
+        symbol = i64(SYMBOLS[data[i]])
         if symbol <= LAST_WORD or symbol > LAST_MARK:
             break
         mark = symbol - LAST_WORD
@@ -121,7 +121,7 @@ def _scan_marks(data: U8Array, start: int, end: int, seed: np.uint64, grams: boo
         last = mark
         i += 1
     if i - start > 3:
-        _add(polynomial, seed, seen)
+        add_token(polynomial, seed, seen)
     else:
         _add_gram(seen.mark_grams, number, polynomial, seed, seen)
     return i
@@ -130,13 +130,13 @@ def _scan_marks(data: U8Array, start: int, end: int, seed: np.uint64, grams: boo
 @kernel
 def _scan_foreign(data: U8Array, start: int, end: int, seed: np.uint64, grams: bool, seen: Seen) -> int:
     """Rules 3 and 8 for the non-ASCII run `data[start:end]`; returns `end`."""
-    _add(polynomial_of(data, start, end), seed, seen)
+    add_token(polynomial_of(data, start, end), seed, seen)
     if grams:
         first = start
         second = character_end(data, first, end)
         while second < end:
             third = character_end(data, second, end)
-            _add(polynomial_of(data, first, third), seed, seen)
+            add_token(polynomial_of(data, first, third), seed, seen)
             first, second = second, third
     return end
 
@@ -150,7 +150,7 @@ def _foreign_end(data: U8Array, start: int, end: int) -> int:
 
 
 @kernel
-def _scan_chunk(data: U8Array, i: int, end: int, seed: np.uint64, grams: bool, seen: Seen) -> bool:
+def scan_chunk(data: U8Array, i: int, end: int, seed: np.uint64, grams: bool, seen: Seen) -> bool:
     """Add the tokens of ``data[i:end]``, which has no blank on either side; False if `seen` has no room for them."""
     long_limit = len(seen.long_tokens) // 2
     linked = 0  # runs before this one that hang together by single separators: 0, 1, or 2 if by dots
@@ -158,7 +158,7 @@ def _scan_chunk(data: U8Array, i: int, end: int, seed: np.uint64, grams: bool, s
     previous = _ZERO
     previous_pair = _ZERO
     while i < end:
-        symbol = np.int64(SYMBOLS[data[i]])
+        symbol = i64(SYMBOLS[data[i]])
         if symbol > LAST_MARK and symbol <= LAST_BLANK:
             i += 1
             continue
@@ -190,20 +190,20 @@ def _scan_chunk(data: U8Array, i: int, end: int, seed: np.uint64, grams: bool, s
             i += 1
             if i == end:
                 break
-            symbol = np.int64(SYMBOLS[data[i]])
+            symbol = i64(SYMBOLS[data[i]])
             if symbol > LAST_WORD:
                 break
         if i - start > 3:
-            _add(polynomial, seed, seen)
+            add_token(polynomial, seed, seen)
         else:
             _add_gram(seen.word_grams, number, polynomial, seed, seen)
         pair = _ZERO
         if linked > 0:  # rule 4
             joint = separator * power + polynomial
             pair = previous * BASE * power + joint
-            _add(pair, seed, seen)
+            add_token(pair, seed, seen)
             if linked > 1:  # rule 5
-                _add(previous_pair * BASE * power + joint, seed, seen)
+                add_token(previous_pair * BASE * power + joint, seed, seen)
         if i + 1 < end and IS_SEPARATOR[data[i]] and SYMBOLS[data[i + 1]] <= LAST_WORD:
             dot = data[i] == DOT
             linked = 2 if dot and linked > 0 and separator == np.uint64(SYMBOLS[DOT]) else 1
@@ -282,8 +282,8 @@ def scan_lines(data: U8Array, starts: I32Array | I64Array, line: int, seed: np.u
     shift = np.uint64(64 - CHUNK_CACHE_BITS)
     line_count = len(starts) - 1
     while line < line_count:
-        i = np.int64(starts[line])
-        end = np.int64(starts[line + 1])
+        i = i64(starts[line])
+        end = i64(starts[line + 1])
         while i < end:
             if data[i] <= 0x20:
                 i += 1
@@ -293,7 +293,7 @@ def scan_lines(data: U8Array, starts: I32Array | I64Array, line: int, seed: np.u
             slot = _chunk_hash(data, i, stop) * _CHUNK_MIX >> shift
             cached = seen.chunks[slot]
             if (cached >> CHUNK_START_BITS) != size or not _same_bytes(data, cached & CHUNK_START_MASK, i, size):
-                if not _scan_chunk(data, i, stop, seed, grams, seen):
+                if not scan_chunk(data, i, stop, seed, grams, seen):
                     return line
                 if size < CHUNK_LONGEST:
                     seen.chunks[slot] = size << CHUNK_START_BITS | i
@@ -307,9 +307,9 @@ def _is_one_run(data: U8Array, start: int, end: int) -> bool:
     """Whether the bytes are of one class that is indexed: then rule 1, 2 or 3 makes them one token already."""
     if start == end or (LAST_MARK < SYMBOLS[data[start]] <= LAST_BLANK):
         return False
-    first = np.int64(SYMBOLS[data[start]])
+    first = i64(SYMBOLS[data[start]])
     for i in range(start + 1, end):
-        symbol = np.int64(SYMBOLS[data[i]])
+        symbol = i64(SYMBOLS[data[i]])
         if (symbol <= LAST_WORD) != (first <= LAST_WORD) or (symbol <= LAST_MARK) != (first <= LAST_MARK):
             return False
         if LAST_MARK < symbol <= LAST_BLANK:
@@ -324,9 +324,9 @@ def scan_values(data: U8Array, starts: I32Array | I64Array, line: int, seed: np.
     while line < line_count:
         if len(seen.out) == seen.sizes[COUNT] or seen.sizes[LONG_COUNT] >= len(seen.long_tokens) // 2:
             return line
-        start, end = np.int64(starts[line]), np.int64(starts[line + 1])
+        start, end = i64(starts[line]), i64(starts[line + 1])
         if not _is_one_run(data, start, end):
-            _add(polynomial_of(data, start, end), seed, seen)
+            add_token(polynomial_of(data, start, end), seed, seen)
         line += 1
     return line
 
@@ -338,6 +338,19 @@ def _refill(fingerprints: U32Array, table: U32Array) -> None:
         _is_new_token(table, fingerprints[i])
 
 
+def new_seen(longest_batch_bytes: int | None = None) -> Seen:
+    """Nothing seen yet; with room for any batch of the given size, or for most batches and the means to grow."""
+    long_count = 1 << 14 if longest_batch_bytes is None else 2 * longest_batch_bytes + 8
+    return Seen(
+        word_grams=np.zeros(_GRAM_WORDS, np.uint64),
+        mark_grams=np.zeros(_GRAM_WORDS, np.uint64),
+        long_tokens=np.zeros(1 << (2 * long_count - 1).bit_length(), np.uint32),
+        chunks=np.zeros(1 << CHUNK_CACHE_BITS if longest_batch_bytes is None else 1, np.int64),
+        sizes=np.zeros(2, np.int64),
+        out=np.empty(2 * _ROOM + long_count, np.uint32),
+    )
+
+
 class BatchScanner:
     """Turns batches of strings into distinct fingerprints; one scanner serves batch after batch.
 
@@ -346,17 +359,15 @@ class BatchScanner:
     """
 
     def __init__(self) -> None:
-        self._seen = Seen(
-            word_grams=np.zeros(_GRAM_WORDS, np.uint64),
-            mark_grams=np.zeros(_GRAM_WORDS, np.uint64),
-            long_tokens=np.zeros(1 << 15, np.uint32),
-            chunks=np.zeros(1 << CHUNK_CACHE_BITS, np.int64),
-            sizes=np.zeros(2, np.int64),
-            out=np.zeros(2 * _ROOM, np.uint32),
-        )
+        self._seen = new_seen()
 
     def scan(
-        self, strings: pa.Array | pa.ChunkedArray, field: str = CONTENT, *, grams: bool = True, whole_values: bool = False
+        self,
+        strings: pa.Array | pa.ChunkedArray,
+        field: str = CONTENT,
+        *,
+        grams: bool = True,
+        whole_values: bool = False,
     ) -> U32Array:
         """The distinct fingerprints of the tokens of `strings`, in the order of their first occurrence.
 
@@ -410,12 +421,15 @@ def string_buffers(strings: pa.Array) -> tuple[U8Array, I32Array | I64Array]:
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
         strings = strings.cast(pa.large_binary())
     elif not (
-        pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
+        pa.types.is_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_large_binary(kind)
     ):
         raise UsageError(f"cannot find tokens in a column of type {kind}; expected strings or bytes")
     _, offsets, data = strings.buffers()
     wide = pa.types.is_large_string(strings.type) or pa.types.is_large_binary(strings.type)
-    dtype: type[np.int64 | np.int32] = np.int64 if wide else np.int32
+    dtype: Any = np.int64 if wide else np.int32
     if offsets is None or len(strings) == 0:
         return np.zeros(0, np.uint8), np.zeros(1, dtype)
     starts = np.frombuffer(offsets, dtype, len(strings) + 1, strings.offset * dtype().itemsize)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +82,7 @@ def _curve(shape: SourceShape, source_count: int) -> NDArray[np.float64]:
     return _interpolate(shape, np.linspace(0.0, 1.0, source_count) if source_count > 1 else np.ones(1), bend)
 
 
+@cache
 def _bend(shape: SourceShape) -> float:
     """The exponent that makes the full set sum to its line count; more bend means fewer lines."""
     points = np.linspace(0.0, 1.0, shape.source_count)

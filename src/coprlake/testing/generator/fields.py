@@ -29,14 +29,14 @@ class Values:
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
         self.people = GrowingPool(rng, 6.0, 0.72, 2.5, stay=0.65)
-        self.clients = GrowingPool(rng, 6.0, 0.75, 2.5, stay=0.7)
+        self.clients = GrowingPool(rng, 6.0, 0.8, 2.4, stay=0.7)
         self.machines = GrowingPool(rng, 8.0, 0.55, 2.2, stay=0.65)
         self.pages = GrowingPool(rng, 6.0, 0.65, 2.6, stay=0.2)
         self.files = GrowingPool(rng, 6.0, 0.72, 2.0, stay=0.3)
         self.phrases = GrowingPool(rng, 10.0, 0.5, 2.0, stay=0.3)
-        self.devices = GrowingPool(rng, 10.0, 0.7, 1.8, stay=0.5)
+        self.devices = GrowingPool(rng, 10.0, 0.78, 1.8, stay=0.5)
         self.ports = GrowingPool(rng, 60.0, 0.4, 1.5, stay=0.65)
-        self.sessions = RecentPool(rng, 0.12, 40.0)
+        self.sessions = RecentPool(rng, 0.28, 40.0)
         self.normals = rng.standard_normal(1200)
         self.tables: dict[str, NameTable] = {}
         self._counters: dict[str, Counter] = {}
@@ -185,7 +185,9 @@ KINDS: dict[str, Kind] = {
     "host": Kind(
         Scope.SOURCE, lambda _: "%s", lambda values, _, count: values.named(values.machines, names.host_name, count)
     ),
-    "node": Kind(Scope.SOURCE, lambda argument: f"{argument}-%03d", lambda values, _, n: _between(1, 240)(values, "", n)),
+    "node": Kind(
+        Scope.SOURCE, lambda argument: f"{argument}-%03d", lambda values, _, n: _between(1, 240)(values, "", n)
+    ),
     "pod": Kind(Scope.SOURCE, lambda _: "%s", _pod),
     "self": Kind(Scope.SOURCE, lambda _: "%d.%d.%d.%d", _machine),
     "pid": Kind(Scope.SOURCE, lambda _: "%d", _between(300, 32768)),
@@ -202,13 +204,9 @@ KINDS: dict[str, Kind] = {
     "uuid": Kind(Scope.EPISODE, lambda _: "%08x-%04x-4%03x-%04x-%012x", _uuid),
     "hex": Kind(Scope.EPISODE, _hex_pattern, _hex),
     "session": Kind(Scope.EPISODE, lambda _: "%012x", _session),
-    "id": Kind(
-        Scope.EPISODE, lambda _: "%d", lambda values, name, count: [values.counter(name).draw(count).tolist()]
-    ),
+    "id": Kind(Scope.EPISODE, lambda _: "%d", lambda values, name, count: [values.counter(name).draw(count).tolist()]),
     "thread": Kind(Scope.EPISODE, lambda _: "%d", lambda v, argument, n: _between(1, 33)(v, argument, n)),
-    "task": Kind(
-        Scope.EPISODE, lambda _: "%d", lambda v, _, n: [(v.counter("task").draw(n) % 31000 + 900).tolist()]
-    ),
+    "task": Kind(Scope.EPISODE, lambda _: "%d", lambda v, _, n: [(v.counter("task").draw(n) % 31000 + 900).tolist()]),
     "ms": Kind(Scope.LINE, lambda _: "%d", _numbers(0.9)),
     "num": Kind(Scope.LINE, lambda _: "%d", _numbers(0.7)),
     "size": Kind(Scope.LINE, lambda _: "%d", _numbers(1.1)),

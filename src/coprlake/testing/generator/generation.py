@@ -77,11 +77,14 @@ def _counts_near(
     shape: SourceShape, raw_bytes: float, mean_bytes: NDArray[np.float64], seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Lines and kind of each source for about ``raw_bytes``: the few largest sources decide, so their kinds count."""
-    line_total = raw_bytes / mean_bytes.mean()
-    for _ in range(4):
-        counts = lines_per_source(shape, max(round(line_total), 1))
-        kinds = _deal_kinds(counts, len(mean_bytes), seed)
-        line_total *= raw_bytes / float((counts * mean_bytes[kinds]).sum())
+    counts = lines_per_source(shape, max(round(raw_bytes / mean_bytes.mean()), 1))
+    dealt = _deal_kinds(counts, len(mean_bytes), seed)[::-1]
+    kinds = dealt[::-1]
+    for _ in range(5):
+        # The largest source keeps its kind, and so on downwards: dealt anew, the sizes would not settle.
+        ratio = raw_bytes / float((counts * mean_bytes[kinds]).sum())
+        counts = lines_per_source(shape, max(round(counts.sum() * ratio), 1))
+        kinds = dealt[np.arange(len(counts)) % len(dealt)][::-1]
     return counts, kinds
 
 
@@ -112,9 +115,7 @@ def _chunks(counts: NDArray[np.int64], kinds: NDArray[np.int64]) -> Iterator[tup
                 yield kind, part
 
 
-def _shuffled(
-    name: str, content: pa.LargeStringArray, labels: NDArray[np.int32], rng: np.random.Generator
-) -> LogSet:
+def _shuffled(name: str, content: pa.LargeStringArray, labels: NDArray[np.int32], rng: np.random.Generator) -> LogSet:
     """Shuffles the labels, then hands each source's lines to its labels in order."""
     arrival = rng.permutation(labels)
     takes = np.empty(len(labels), dtype=np.int64)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-FIRST = (
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+FIRST = _words(
     "anna ben carla david elena felix grace hugo irina jonas karin liam maria noah olga peter quinn rosa samuel tanja "
     "umar vera walter xenia yusuf zoe amir bianca cedric dunja emil fatma georg hanna ivan julia kofi lena mateo nadia "
     "oscar priya rafael sofia theo ursula viktor wendy yara zeno"
-).split()
-LAST = (
-    "adler bauer castro dietz egger fischer gruber huber ito jansen keller lang moser novak okafor pichler quast reiter "
-    "singh tanaka ulrich vogel wagner yilmaz zhang aigner brandt costa duarte ebner ferrari gomez hofer ivanov jung "
-    "koch leitner meier nguyen ortner petrov rossi steiner thaler urban varga winkler yamada zeller"
-).split()
-DOMAINS = "example.com example.org mail.example.net shop.example.com corp.example.com post.example.org".split()
-ACCOUNTS = "root admin deploy backup www-data postgres jenkins oracle guest ubuntu nagios test git ansible".split()
-THINGS = (
+)
+LAST = _words(
+    "adler bauer castro dietz egger fischer gruber huber ito jansen keller lang moser novak okafor pichler quast "
+    "reiter singh tanaka ulrich vogel wagner yilmaz zhang aigner brandt costa duarte ebner ferrari gomez hofer ivanov "
+    "jung koch leitner meier nguyen ortner petrov rossi steiner thaler urban varga winkler yamada zeller"
+)
+DOMAINS = _words("example.com example.org mail.example.net shop.example.com corp.example.com post.example.org")
+ACCOUNTS = _words("root admin deploy backup www-data postgres jenkins oracle guest ubuntu nagios test git ansible")
+THINGS = _words(
     "lamp chair kettle router cable monitor backpack jacket boots helmet guitar tent stove mixer drill sensor battery "
     "keyboard printer scanner pillow blanket bottle ladder mirror clock speaker camera tripod charger"
-).split()
-SECTIONS = "home search cart checkout account help news media orders catalog reports invoices teams settings".split()
+)
+SECTIONS = _words("home search cart checkout account help news media orders catalog reports invoices teams settings")
 
 
 def user_name(member: int) -> str:
@@ -61,7 +66,11 @@ def file_path(member: int) -> str:
 _PHRASES = (
     (("Größe", "Lieferung", "Prüfung", "Rückgabe"), ("später", "unmöglich", "geändert", "bestätigt"), ("für", "über")),
     (("доставка", "оплата", "ошибка", "корзина"), ("завершена", "отклонена", "найдена"), ("сегодня", "снова", "позже")),
-    (("注文", "配送", "支払い", "返品"), ("が完了しました", "に失敗しました", "を確認中です"), ("東京", "大阪", "名古屋")),
+    (
+        ("注文", "配送", "支払い", "返品"),
+        ("が完了しました", "に失敗しました", "を確認中です"),
+        ("東京", "大阪", "名古屋"),
+    ),
     (("订单", "付款", "用户", "库存"), ("已完成", "失败", "不足", "已更新"), ("北京", "上海", "广州")),
     (("commande", "livraison", "façade", "réseau"), ("annulée", "reçue", "différée"), ("à Orléans", "à Sète")),
     (("παραγγελία", "πληρωμή", "σφάλμα"), ("ολοκληρώθηκε", "απέτυχε"), ("Αθήνα", "Πάτρα")),

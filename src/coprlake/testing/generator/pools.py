@@ -23,9 +23,7 @@ class GrowingPool:
     the one before it with probability ``stay``: who was active is likely to be active again.
     """
 
-    def __init__(
-        self, rng: np.random.Generator, scale: float, growth: float, skew: float, stay: float = 0.0
-    ) -> None:
+    def __init__(self, rng: np.random.Generator, scale: float, growth: float, skew: float, stay: float = 0.0) -> None:
         self._rng = rng
         self._scale = scale
         self._growth = growth

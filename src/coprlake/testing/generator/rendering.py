@@ -140,11 +140,13 @@ class _Chunk:
         if field.text.startswith("time"):
             return self.application.style.columns(self.times[rows])
         # Counters of a source share a beginning, as if it had been up for some time.
-        drawn = self.source_columns.setdefault("seq", [self.values.rng.integers(2e4, 9e6, self.source_count).tolist()])
+        drawn = self.source_columns.setdefault(
+            "seq", [self.values.rng.integers(20_000, 9_000_000, self.source_count).tolist()]
+        )
         step = int(field.argument or 1)
         return [(np.array(drawn[0], dtype=np.int64)[self.sources[rows]] + rows * step).tolist()]
 
 
 def _taken(columns: Columns, indices: NDArray[np.int64]) -> Columns:
     chosen = indices.tolist()
-    return [[column[index] for index in chosen] for column in columns]  # type: ignore[list-item,misc]
+    return [[column[index] for index in chosen] for column in columns]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -20,7 +20,8 @@ _FINDER = re.compile(
     rf"""
     (?=\d)(?:
         (?<!\d)(?:
-          (?P<date_time>\d{{4}}(?P<s1>[-/.])\d\d?(?P=s1)\d\d?[ T:_-]\d\d(?P<s2>[:.])\d\d(?P=s2)\d\d([.,:]\d{{3}}(\d{{3}})?)?(?!\d))
+          (?P<date_time>\d{{4}}(?P<s1>[-/.])\d\d?(?P=s1)\d\d?[ T:_-]
+              \d\d(?P<s2>[:.])\d\d(?P=s2)\d\d([.,:]\d{{3}}(\d{{3}})?)?(?!\d))
         | (?P<short>\d\d(?P<s3>[-/.])\d\d((?P=s3)\d\d)?[ ]\d\d:\d\d:\d\d([.,]\d{{3}})?(?!\d))
         | (?P<access>\d\d/({_MONTH})/\d{{4}}:\d\d:\d\d:\d\d)
         | (?P<packed>\d{{8}}-\d\d?:\d\d?:\d\d?:\d{{1,3}}(?!\d))
@@ -30,7 +31,8 @@ _FINDER = re.compile(
         | (?P<address>(?<!\.)\d{{1,3}}(\.\d{{1,3}}){{3}}(?![\d.]))
         )
     )
-  | (?=[MTWFSJANOD])(?P<syslog>\b((Mon|Tue|Wed|Thu|Fri|Sat|Sun)[ ])?({_MONTH})[ ]+\d\d?[ ]\d\d:\d\d:\d\d([ ]\d{{4}})?(?!\d))
+  | (?=[MTWFSJANOD])(?P<syslog>\b((Mon|Tue|Wed|Thu|Fri|Sat|Sun)[ ])?({_MONTH})[ ]+\d\d?[ ]
+        \d\d:\d\d:\d\d([ ]\d{{4}})?(?!\d))
   | (?=[0-9a-f])(?:
         (?P<uuid>\b[0-9a-f]{{8}}-[0-9a-f]{{4}}-[0-9a-f]{{4}}-[0-9a-f]{{4}}-[0-9a-f]{{12}}\b)
       | (?P<hex>(?<=0x)[0-9a-f]{{3,16}}\b|(?<![0-9A-Za-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{{6,16}}(?![0-9A-Za-z]))
@@ -137,8 +139,10 @@ def _is_time(match: re.Match[str]) -> bool:
 
 
 def _epoch_spec(match: re.Match[str]) -> str | None:
-    """Seconds or milliseconds since 1970, of the years 2001 to 2033."""
+    """Seconds or milliseconds since 1970, of the years 2001 to 2033, that are not part of an id such as job_1_2."""
     if match.lastgroup != "number" or match[0][0] != "1" or len(match[0]) not in (10, 13):
+        return None
+    if "_" in match.string[max(match.start() - 1, 0) : match.end() + 1]:
         return None
     return "{epoch}" if len(match[0]) == 10 else "{epoch}{ms}"
 
@@ -151,7 +155,11 @@ def _pieces(match: re.Match[str], styles: dict[str, int], shared: bool) -> list[
         return [("%s", Slot.TIME, styles.setdefault(spec, len(styles)), key, 0.0)]
     if group == "address":
         first = text.partition(".")[0]
-        return [(f"{first}.%d", Slot.OCTET, 0, key, 0.0), (".%d", Slot.OCTET, 1, key, 0.0), (".%d", Slot.OCTET, 2, key, 0.0)]
+        return [
+            (f"{first}.%d", Slot.OCTET, 0, key, 0.0),
+            (".%d", Slot.OCTET, 1, key, 0.0),
+            (".%d", Slot.OCTET, 2, key, 0.0),
+        ]
     if group in ("uuid", "hex"):
         parts = [(part, "-" * (index > 0)) for index, part in enumerate(text.split("-"))]
         return [
@@ -186,7 +194,7 @@ def _syslog(match: re.Match[str]) -> str:
     return f"{weekday}%b %e %H:%M:%S" + (" 2024" if re.search(r" \d{4}$", match[0]) else "")
 
 
-_TIME_SPECS = {
+_TIME_SPECS: dict[str, Callable[[re.Match[str]], str]] = {
     "date_time": _date_time,
     "short": _short,
     "syslog": _syslog,

@@ -12,7 +12,7 @@ from coprlake.testing.generator.clock import advance
 from coprlake.testing.generator.pools import GrowingPool, RecentPool, mix
 from coprlake.testing.generator.sample_lines import SampleFile, Slot, compile_file
 
-_RUN_LINES = 40  # the mean length of a sequence of consecutive lines
+_RUN_LINES = 28  # the mean length of a sequence of consecutive lines
 _PAUSE_SHARE = 0.3  # of the lines follow a longer pause
 _PACE_MS = 60.0
 _SHORT_ID_LIFE = 8
@@ -26,7 +26,7 @@ class SampleRenderer:
         self._rng = np.random.Generator(np.random.PCG64(seed))
         self._networks = GrowingPool(self._rng, 3.0, 0.45, 2.0)
         self._machines = GrowingPool(self._rng, 3.0, 0.6, 2.0)
-        self._activities = RecentPool(self._rng, 0.7, 10.0)
+        self._activities = RecentPool(self._rng, 0.95, 10.0)
         self._factors = self._rng.lognormal(0.0, 0.4, 400)
 
     @property
@@ -98,7 +98,8 @@ class SampleRenderer:
         networks = self._networks.draw(run_count).astype(np.uint64)[runs]
         machines = self._machines.draw(run_count).astype(np.uint64)[runs]
         words = mix(keys ^ np.where(places == 2, machines << np.uint64(32) ^ networks, networks << np.uint64(40)))
-        return ((words >> (places * 8 + 8).astype(np.uint64)) % np.uint64(254) + np.uint64(1)).tolist()
+        octets: list[int] = ((words >> (places * 8 + 8).astype(np.uint64)) % np.uint64(254) + np.uint64(1)).tolist()
+        return octets
 
 
 def _of_width(words: NDArray[np.uint64], digits: NDArray[np.int64], are_hex: NDArray[np.bool_]) -> list[int]:
@@ -106,7 +107,8 @@ def _of_width(words: NDArray[np.uint64], digits: NDArray[np.int64], are_hex: NDA
     hexadecimal = words >> (64 - 4 * np.minimum(digits, 16)).clip(0, 63).astype(np.uint64)
     low = np.uint64(10) ** (digits - 1).clip(0, 18).astype(np.uint64)
     decimal = low + words % (low * np.where(digits == 5, 5, 9).astype(np.uint64))
-    return np.where(are_hex, hexadecimal, decimal).tolist()
+    numbers: list[int] = np.where(are_hex, hexadecimal, decimal).tolist()
+    return numbers
 
 
 def _read_lines(folder: Path) -> list[list[str]]:

@@ -1,5 +1,7 @@
 """Operating systems: remote logins, kernels, mail transfer, service managers, timers, desktops and phones."""
 
+# ruff: noqa: E501 - a template is one line, however long the log line is
+
 from coprlake.testing.generator.template import Application
 
 SSHD = Application(
@@ -15,7 +17,7 @@ Failed password for invalid user <user> from <ip> port <port> ssh2
 Disconnected from invalid user <user> <ip> port <port> [preauth]
 
 Accepted publickey for <user> from <lan> port <port> ssh2: ED25519 SHA256:<=kQ3v7dPzR1|Yw81mLs0Tq|b9ZpX4cEuG|Hf62NqVaKd>
-pam_unix(sshd:session): session opened for user <user>(uid=<num:1010>) by (uid=0)
+pam_unix(sshd:session): session opened for user <user>(uid=<num:1010>) by (uid=0) session c-<id:pam>
 ?User child is on pid <num:12000>
 Received disconnect from <lan> port <port>:11: disconnected by user
 pam_unix(sshd:session): session closed for user <user>
@@ -24,7 +26,7 @@ Failed password for <user> from <ip> port <port> ssh2
 ?message repeated <to> times: [ Failed password for <user> from <ip> port <port> ssh2]
 Connection closed by authenticating user <user> <ip> port <port> [preauth]
 
-Connection closed by <ip> port <port> [preauth]
+Connection <id:ssh> closed by <ip> port <port> [preauth]
 
 error: kex_exchange_identification: <Connection closed by remote host|read: Connection reset by peer|banner line contains invalid characters>
 ?banner exchange: Connection from <ip> port <port>: invalid format
@@ -107,7 +109,7 @@ smtpd[<task>]: connect from unknown[<ip>]
 smtpd[<task>]: lost connection after <AUTH|EHLO|CONNECT|RCPT> from unknown[<ip>]
 smtpd[<task>]: disconnect from unknown[<ip>] ehlo=1 auth=0/1 commands=1/2
 
-smtpd[<task>]: NOQUEUE: reject: RCPT from unknown[<ip>]: 554 5.7.1 Service unavailable; Client host [<ip>] blocked using <zen.rbl.example.org|bl.rbl.example.net>; from=<<mail>> to=<<mail:b>> proto=ESMTP helo=<<=localhost|ylmf-pc|mail>>
+smtpd[<task>]: NOQUEUE: reject: RCPT from unknown[<ip>]: 554 5.7.1 Service unavailable; Client host [<ip>] blocked using <zen.rbl.example.org|bl.rbl.example.net>; from=<<mail>> to=<<mail:b>> proto=ESMTP helo=<<=localhost|win-pc|mx1>>
 
 smtp[<thread:9000>]: <hex:10>: to=<<mail:b>>, relay=none, delay=<dec2:4000>, delays=<dec2:4000>/0.02/30/0, dsn=4.4.1, status=deferred (connect to mx<=1|2>.example.org[<ip:b>]:25: Connection timed out)
 

@@ -1,5 +1,7 @@
 """Data systems and middleware: databases, queues, file systems, caches and cluster software."""
 
+# ruff: noqa: E501 - a template is one line, however long the log line is
+
 from coprlake.testing.generator.template import Application
 
 KAFKA = Application(
@@ -161,7 +163,7 @@ REDIS = Application(
 - DB 0: <num:90000> keys (<num:60000> volatile) in <131072|262144> slots HT.
 - <num:140> clients connected (<to> replicas), <size:90000000> bytes in use
 
-- Accepted <lan>:<port>
+- Accepted <lan>:<port> id=<id:redis>
 ?- Client closed connection id=<id:redis> addr=<lan>:<port> laddr=<self>:6379 fd=<num:90> name=<cart|session|rate> age=<num:400> idle=<num:3>
 
 * Replica <lan>:6379 asks for synchronization
@@ -192,7 +194,7 @@ POSTGRES = Application(
     "<time> [<task>] <=app@shop|report@dwh|etl@dwh|auth@users> ",
     """
 LOG:  duration: <dec:8> ms  statement: SELECT id, status, total FROM orders WHERE customer_id = <num:40000> ORDER BY created_at DESC LIMIT <20|50>
-?DETAIL:  parameters: $1 = '<num:40000>', $2 = '<open|paid|shipped|returned>'
+?DETAIL:  parameters: $1 = '<num:40000>', $2 = '<open|paid|shipped|returned>', $3 = 'ref-<id:order>'
 
 LOG:  connection received: host=<lan> port=<port>
 LOG:  connection authorized: user=<user> database=<=shop|dwh|users> SSL enabled (protocol=TLSv1.3, cipher=TLS_AES_256_GCM_SHA384, bits=256)

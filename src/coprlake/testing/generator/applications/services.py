@@ -1,5 +1,7 @@
 """Services that a company writes itself: orders, payments, logins, search, builds, devices and customers' texts."""
 
+# ruff: noqa: E501 - a template is one line, however long the log line is
+
 from coprlake.testing.generator.template import Application
 
 _STEP = "<=OrderController|CartController|PriceController|StockController>"
@@ -53,7 +55,7 @@ level=warn event=payment.declined id=pay_<hex:14> acquirer=<=nordbank|alpina|tra
 level=info event=refund.created id=re_<hex:14> payment=pay_<hex:14> amount=<dec2:30> currency=<EUR|USD|CHF> operator=<user>
 level=info event=refund.settled id=re_<hex:14> ms=<ms:900>
 
-level=info event=webhook.sent endpoint=https://hooks.<=partner|shop|ledger>.example.com/v1/pay attempt=<1|2|3> status=<200|202|500> ms=<ms:120> delivery=<id:delivery>
+level=info event=webhook.sent hook=wh-<id:hook> endpoint=https://hooks.<=partner|shop|ledger>.example.com/v1/pay attempt=<1|2|3> status=<200|202|500> ms=<ms:120> delivery=<id:delivery>
 
 level=error event=acquirer.timeout acquirer=<=nordbank|alpina|transpay> host=<lan> port=8443 ms=<ms:10000> circuit=<closed|half-open|open>
 
@@ -133,6 +135,11 @@ ENVOY = Application(
 
 "log":"wasm plugin <=auth|headers|stats> returned status <ok|ok|retry>","level":"debug","vm":"<thread:16>","took_us":<num:90>}
 "log":"memory high watermark","level":"warning","heap_bytes":<size:90000000>,"pressure":0.<pct>}
+
+"log":"drain started","level":"info","active_connections":<num:60>,"listener":"0.0.0.0_<8080|50051|9090>"}
+"log":"drain complete","level":"info","seconds":<num:30>}
+
+"method":"CONNECT","path":null,"protocol":"HTTP/1.1","response_code":<200|503>,"bytes_sent":<size:90000>,"duration":<ms:9000>,"authority":"<=db|cache|mail>.example.com:443","upstream_host":"<ip>:443","upstream_cluster":"PassthroughCluster"}
 """,
 )
 
@@ -276,9 +283,9 @@ SEARCH = Application(
     "%Y-%m-%dT%H:%M:%S,{ms}",
     "[<time>][",
     """
-INFO ][o.e.query.SlowLog        ] [<pod:search>] [products][<=0|1|2|3|4>] took[<ms:900>ms], total_hits[<num:2000>], search_type[QUERY_THEN_FETCH], source[{"size":<=10|20|50>,"query":{"match":{"title":"<=lamp|chair|router|jacket|tent|camera> <=red|blue|small|large|cheap>"}}}], id[<session>]
+INFO ][o.e.query.SlowLog        ] [<pod:search>] [products][<=0|1|2|3|4>] took[<ms:900>ms], total_hits[<num:2000>], search_type[QUERY_THEN_FETCH], source[{"size":<=10|20|50>,"query":{"match":{"title":"<=lamp|chair|router|jacket|tent|camera> <=red|blue|small|large|cheap>"}}}], id[<hex:12>]
 
-DEBUG][o.e.query.Trace          ] [<pod:search>] id[<session>] user[<user>] rewritten to <num:6> clauses, <num:40> segments visited, <num:9> skipped, <ms:12> ms
+DEBUG][o.e.query.Trace          ] [<pod:search>] id[<hex:12>] user[<user>] rewritten to <num:6> clauses, <num:40> segments visited, <num:9> skipped, <ms:12> ms
 
 INFO ][o.e.index.Refresh        ] [<pod:search>] [<=products|orders|reviews>][<=0|1|2|3|4>] refreshed in <ms:30> ms, <num:300> new documents, searcher generation <seq>
 ?DEBUG][o.e.index.Merge          ] [<pod:search>] [<=products|orders|reviews>][<=0|1|2|3|4>] merge segment [_<hex:4>] done: took [<dec:4>s], [<dec2:90> MB], [<num:90000> docs]

@@ -1,8 +1,10 @@
 """Servers at the edge: web access and error logs, proxies, load balancers, DNS and firewalls."""
 
+# ruff: noqa: E501 - a template is one line, however long the log line is
+
 from coprlake.testing.generator.template import Application
 
-_BROWSER = '"<=Mozilla/5.0 (X11; Linux x86_64) Firefox/126.0|Mozilla/5.0 (iPhone; CPU iPhone OS 17_5) Safari/604.1|Mozilla/5.0 (Windows NT 10.0; Win64; x64) Chrome/125.0|healthprobe/2.1|curl/8.5.0|searchbot/3.0 (+https://bot.example.org)>" req-<id:access>'  # noqa: E501
+_BROWSER = '"<=Mozilla/5.0 (X11; Linux x86_64) Firefox/126.0|Mozilla/5.0 (iPhone; CPU iPhone OS 17_5) Safari/604.1|Mozilla/5.0 (Windows NT 10.0; Win64; x64) Chrome/125.0|healthprobe/2.1|curl/8.5.0|searchbot/3.0 (+https://bot.example.org)>" req-<id:access>'
 
 WEB_ACCESS = Application(
     "web access",

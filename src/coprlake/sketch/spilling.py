@@ -1,0 +1,159 @@
+"""A sketch of any size in bounded memory: full mutable sketches are spilled to temporary files (paper 4.3)."""
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from coprlake.config import FULL_SIGNATURE_BITS, MEMORY_LIMIT_BYTES, SHORT_LIST_POSTINGS, SIGNATURE_BITS
+from coprlake.kernel import I64Array, U16Array, U32Array
+from coprlake.sketch.immutable import SealedSketch
+from coprlake.sketch.merge import add_sealed
+from coprlake.sketch.mutable import MutableSketch
+from coprlake.sketch.query import Sketch
+from coprlake.sketch.sealing import SealReport, seal
+
+
+class SketchWriter(Sketch):
+    """Takes the tokens of batches, can be asked at any time, and is sealed at the end.
+
+    Args:
+        memory_limit_bytes: what the mutable sketch may take, growth included. The merge at the end takes as much as
+        if nothing
+            had been spilled, as in the paper.
+        spill_folder: where temporary sketches go; None for the system's folder for such files.
+
+    It is a context manager; leaving it removes its temporary files.
+    """
+
+    def __init__(
+        self,
+        memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
+        *,
+        spill_folder: str | os.PathLike[str] | None = None,
+        short_list_postings: int = SHORT_LIST_POSTINGS,
+    ) -> None:
+        self._limit_bytes = memory_limit_bytes
+        self._short_list_postings = short_list_postings
+        self._spill_parent = spill_folder
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._spilled: list[SealedSketch] = []
+        self._mutable = MutableSketch(memory_limit_bytes, short_list_postings=short_list_postings)
+        self._peak_bytes = 0
+        self._spill_count = 0
+        self._merged = False
+        self._combinations: dict[tuple[int, ...], int] = {}
+
+    @property
+    def spill_count(self) -> int:
+        """Temporary sketches written so far."""
+        return self._spill_count
+
+    @property
+    def memory_bytes(self) -> int:
+        """The exact size of the mutable sketch; temporary sketches are mapped files."""
+        return self._mutable.memory_bytes
+
+    @property
+    def peak_memory_bytes(self) -> int:
+        """The largest size that the mutable sketch ever had before the final merge, growth included."""
+        return self._peak_bytes if self._merged else max(self._peak_bytes, self._mutable.peak_memory_bytes)
+
+    @property
+    def token_count(self) -> int:
+        """Distinct fingerprints; exact as long as nothing was spilled, then an upper bound until it is sealed."""
+        return sum(part.token_count for part in self._parts)
+
+    @property
+    def posting_count(self) -> int:
+        """One more than the largest posting; 0 while there is none."""
+        return max(part.posting_count for part in self._parts)
+
+    @property
+    def _parts(self) -> list[Sketch]:
+        return [*self._spilled, self._mutable]
+
+    def insert(self, fingerprints: U32Array, posting: int) -> None:
+        """Note that the tokens occur in batch `posting`."""
+        done = self._mutable.insert(fingerprints, posting)
+        while done < len(fingerprints):
+            self._spill()
+            done += self._mutable.insert(fingerprints[done:], posting)
+
+    def list_ids(self, fingerprints: U32Array) -> I64Array:
+        """For each token a number that stands for its lists in all parts, -1 where no part has it."""
+        rows = np.stack([part.list_ids(fingerprints) for part in self._parts])
+        ids = [self._combinations.setdefault(tuple(column), len(self._combinations)) for column in rows.T.tolist()]
+        return np.where(rows.max(axis=0) < 0, -1, np.array(ids, np.int64))
+
+    def decode(self, list_id: int) -> U16Array:
+        """The postings of a token in any of the parts, ascending."""
+        lists = [part.decode(own) for part, own in self._own_lists(list_id)]
+        return np.unique(np.concatenate(lists))
+
+    def list_bits(self, list_id: int) -> int:
+        """The bits of the lists in all parts."""
+        return sum(part.list_bits(own) for part, own in self._own_lists(list_id))
+
+    def merged(self) -> MutableSketch:
+        """All parts as one mutable sketch beyond the memory limit, as if nothing had been spilled.
+
+        The parts are gone afterwards; the writer goes on with what it merged, and spills that when more comes.
+        """
+        if self._spilled:
+            self._peak_bytes = self.peak_memory_bytes
+            self._merged = True
+            self._mutable.lift_memory_limit()
+            for part in self._spilled:
+                add_sealed(self._mutable, part)
+            self.close()
+        return self._mutable
+
+    def seal(
+        self, path: str | os.PathLike[str], *, signature_bits: int = SIGNATURE_BITS, object_id: bytes = bytes(16)
+    ) -> SealReport:
+        """Write the final sketch."""
+        started = time.perf_counter()
+        merged = self.merged()
+        merge_seconds = time.perf_counter() - started
+        report = seal(merged, path, signature_bits=signature_bits, object_id=object_id)
+        report.seconds_by_phase = {"merge": merge_seconds} | report.seconds_by_phase
+        return report
+
+    def close(self) -> None:
+        """Remove the temporary files."""
+        for part in self._spilled:
+            part.close()
+        self._spilled.clear()
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _own_lists(self, list_id: int) -> list[tuple[Sketch, int]]:
+        combination = list(self._combinations)[list_id]
+        return [(part, own) for part, own in zip(self._parts, combination, strict=False) if own >= 0]
+
+    def _spill(self) -> None:
+        """Seal the mutable sketch with whole fingerprints, and begin a new one."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="coprlake-spill-", dir=self._spill_parent)
+        path = Path(self._folder.name) / f"{len(self._spilled):06d}.copr"
+        seal(self._mutable, path, signature_bits=FULL_SIGNATURE_BITS)
+        self._spilled.append(SealedSketch.open(path))
+        self._spill_count += 1
+        self._peak_bytes = self.peak_memory_bytes
+        self._merged = False
+        self._mutable = MutableSketch(self._limit_bytes, short_list_postings=self._short_list_postings)
+        self._combinations.clear()

@@ -1,0 +1,120 @@
+"""The tokens that a line must contain if it matches: what a query can be pruned by.
+
+A search text is a piece of a line. Runs inside of it are whole runs of the line, and all their tokens are required. A
+run at an *open* end may go on in the line: of it only the grams are known. Ends are closed for a whole term, where
+the characters around the match are of another class, and at the end of a line. What is returned may be empty: then
+nothing can be ruled out.
+"""
+
+import numpy as np
+
+from coprlake.kernel import U8Array, U32Array, i64, kernel
+from coprlake.tokens.fingerprint import CONTENT, field_seed, fingerprint, polynomial_of
+from coprlake.tokens.rules import LAST_BLANK, LAST_MARK, LAST_WORD, SYMBOLS, character_end
+from coprlake.tokens.scanner import COUNT, Seen, add_token, new_seen, scan_chunk
+
+
+def term_tokens(text: str | bytes, field: str = CONTENT, *, grams: bool = True) -> U32Array:
+    """The fingerprints that every line with `text` as a whole term has.
+
+    Args:
+        text: one token, or several with whatever stands between them. field: the field that is searched. grams:
+        whether that field is indexed with rules 6-8. The grams of whole tokens follow from the tokens, but looking
+        for
+            them too makes a false positive much rarer.
+    """
+    return piece_tokens(text, field, left_open=False, right_open=False, grams=grams)
+
+
+def contains_tokens(text: str | bytes, field: str = CONTENT, *, grams: bool = True) -> U32Array:
+    """The fingerprints that every line with `text` anywhere in it has; arguments as of `term_tokens`."""
+    return piece_tokens(text, field, left_open=True, right_open=True, grams=grams)
+
+
+def value_tokens(value: str | bytes, field: str) -> U32Array:
+    """The fingerprint that every record whose `field` is exactly `value` has, if whole values are indexed."""
+    return np.array([fingerprint(value, field)], np.uint32)
+
+
+def piece_tokens(
+    text: str | bytes, field: str = CONTENT, *, left_open: bool, right_open: bool, grams: bool = True
+) -> U32Array:
+    """The fingerprints that every line with this piece has, whose ends may be open: a prefix, for instance."""
+    data = np.frombuffer(text.encode() if isinstance(text, str) else text, np.uint8)
+    seen = new_seen(longest_batch_bytes=len(data))
+    _scan_piece(data, left_open, right_open, field_seed(field), grams, seen)
+    return seen.out[: seen.sizes[COUNT]].copy()
+
+
+@kernel
+def symbol_class(symbol: int) -> int:
+    """0 for words, 1 for marks, 2 for blanks, 3 for foreign bytes."""
+    if symbol <= LAST_WORD:
+        return 0
+    if symbol <= LAST_MARK:
+        return 1
+    return 2 if symbol <= LAST_BLANK else 3
+
+
+@kernel
+def _scan_piece(data: U8Array, left_open: bool, right_open: bool, seed: np.uint64, grams: bool, seen: Seen) -> None:
+    """Add the tokens that a line with this piece must have; `seen` has room for all."""
+    end = len(data)
+    if end == 0:
+        return
+    first, last = 0, end  # what lies between is whole
+    kind = symbol_class(i64(SYMBOLS[data[0]]))
+    if left_open and kind != 2:
+        while first < end and symbol_class(i64(SYMBOLS[data[first]])) == kind:
+            first += 1
+    kind = symbol_class(i64(SYMBOLS[data[end - 1]]))
+    if right_open and kind != 2:
+        while last > 0 and symbol_class(i64(SYMBOLS[data[last - 1]])) == kind:
+            last -= 1
+    if first > last:  # a single run with two open ends
+        first, last = end, end
+    if grams:
+        _scan_cut_run(data, 0, first, left_open, right_open and first == end, seed, seen)
+        _scan_cut_run(data, last, end, False, True, seed, seen)
+    scan_chunk(data, first, last, seed, grams, seen)
+
+
+@kernel
+def _scan_cut_run(
+    data: U8Array, start: int, end: int, cut_left: bool, cut_right: bool, seed: np.uint64, seen: Seen
+) -> None:
+    """Add the grams of a run that may go on in the line: rules 6, 7 and 8."""
+    if start == end:
+        return
+    if data[start] >= 0x80:
+        _scan_cut_foreign(data, start, end, cut_left, cut_right, seed, seen)
+        return
+    is_word = SYMBOLS[data[start]] <= LAST_WORD
+    size = 3 if is_word else min(3, end - start)  # the longest grams imply the shorter ones
+    for i in range(start, end - size + 1):
+        add_token(polynomial_of(data, i, i + size), seed, seen)
+
+
+@kernel
+def _scan_cut_foreign(
+    data: U8Array, start: int, end: int, cut_left: bool, cut_right: bool, seed: np.uint64, seen: Seen
+) -> None:
+    """Rule 8 for the characters that are surely whole: bytes, unlike text, can be cut inside of one."""
+    while cut_left and start < end and data[start] < 0xC0:
+        start += 1
+    if cut_right:
+        last = end - 1
+        while last > start and data[last] < 0xC0:
+            last -= 1
+        if last >= start and data[last] >= 0xC0:
+            announced = 2 if data[last] < 0xE0 else (3 if data[last] < 0xF0 else 4)
+            if end - last < announced:
+                end = last
+    if start >= end:
+        return
+    first = start
+    second = character_end(data, first, end)
+    while second < end:
+        third = character_end(data, second, end)
+        add_token(polynomial_of(data, first, third), seed, seen)
+        first, second = second, third
