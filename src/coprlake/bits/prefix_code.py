@@ -20,7 +20,7 @@ _SYMBOL_BITS: Final = 8
 
 @dataclass(frozen=True)
 class PrefixCode:
-    """``codes[s]``, of ``lengths[s]`` bits, stands for symbol ``s``; a length of 0 marks a symbol that does not occur."""
+    """``codes[s]``, of ``lengths[s]`` bits, stands for symbol ``s``; a length of 0 marks one that does not occur."""
 
     lengths: I64Array
     codes: U64Array

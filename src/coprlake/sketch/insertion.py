@@ -224,7 +224,7 @@ def insert_lists(
     short_list_postings: int,
     done: I64Array,
 ) -> bool:
-    """`insert_tokens` for many sets of postings: set ``k`` is for ``fingerprints[token_starts[k]:token_starts[k + 1]]``.
+    """`insert_tokens` for many sets of postings: set ``k`` is for the tokens from ``token_starts[k]`` on.
 
     ``done = [k, n]`` is where to begin and where it stopped: set ``k``, of which ``n`` tokens are done; False if
     something was full. Set ``k`` uses epoch ``epoch + k``.

@@ -11,7 +11,7 @@ from coprlake.sketch.mutable import MutableSketch
 
 @kernel
 def _group_by_rank(fingerprints: U32Array, ranks: U32Array, ends: I64Array, out: U32Array) -> None:
-    """Bring the fingerprints of each rank together: counting sort, where ``ends[r]`` is the sum of counts up to rank ``r``."""
+    """Bring the fingerprints of each rank together: counting sort; ``ends[r]`` is where those of rank ``r`` end."""
     for i in range(len(fingerprints) - 1, -1, -1):
         ends[ranks[i]] -= 1
         out[ends[ranks[i]]] = fingerprints[i]

@@ -22,7 +22,8 @@ from coprlake.sketch.postings_hash import posting_hash
 OFFSET, WORDS, COUNT, TOKENS, HASH, MOVE, EPOCH = 0, 1, 2, 3, 4, 5, 6
 """The columns of `Lists.records`: first unit of the block (of a free list: the next free number plus one); words in use
 times two, plus one for a bitset; postings (0 for a free list); tokens that refer to the list; postings hash; and for
-the insertion with number EPOCH, the list to which the tokens of this one MOVE.""" RECORD_COLUMNS: Final = 8
+the insertion with number EPOCH, the list to which the tokens of this one MOVE."""
+RECORD_COLUMNS: Final = 8
 
 UNIT_WORDS: Final = 4
 """Blocks begin at multiples of this many 2-byte words, so that a block's number fits in 32 bits."""
@@ -258,7 +259,7 @@ def _extend_bitset(lists: Lists, number: int, posting: int, words: int) -> int:
 
 @kernel
 def extend(lists: Lists, number: int, posting: int, short_list_postings: int, scratch: U16Array) -> int:
-    """A new list ``sorted({*decode(number), posting})``, or -1 if there is no room; `posting` is not in the list yet."""
+    """A new list ``sorted({*decode(number), posting})``, or -1 if there is no room; `posting` is not in it yet."""
     if is_bitset(lists, number):
         words = max(word_count(lists, number), (posting >> 4) + 1)
         if _prefers_bitset(i64(lists.records[number, COUNT]) + 1, words, short_list_postings):

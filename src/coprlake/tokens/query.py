@@ -18,10 +18,10 @@ def term_tokens(text: str | bytes, field: str = CONTENT, *, grams: bool = True) 
     """The fingerprints that every line with `text` as a whole term has.
 
     Args:
-        text: one token, or several with whatever stands between them. field: the field that is searched. grams:
-        whether that field is indexed with rules 6-8. The grams of whole tokens follow from the tokens, but looking
-        for
-            them too makes a false positive much rarer.
+        text: one token, or several with whatever stands between them.
+        field: the field that is searched.
+        grams: whether that field is indexed with rules 6-8. The grams of whole tokens follow from the tokens, but
+            looking for them too makes a false positive much rarer.
     """
     return piece_tokens(text, field, left_open=False, right_open=False, grams=grams)
 

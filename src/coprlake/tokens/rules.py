@@ -19,7 +19,7 @@ import numpy as np
 from coprlake.kernel import U8Array, kernel
 
 RULES_VERSION: Final = 1
-"""Stored in every sketch. A change of rules, symbols or fingerprints needs a new number, and keeps this one readable."""
+"""Stored in every sketch. A change of rules, symbols or fingerprints needs a new number; this one stays readable."""
 
 SEPARATORS: Final = b".:-_/@\\"
 """The characters of rule 4. The backslash is ours: Windows paths are as common in logs as URLs."""
