@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from coprlake.bits.words import bit_length
 from coprlake.kernel import U64Array, kernel
 
 _ONE: Final = np.uint64(1)
@@ -48,10 +49,9 @@ def write_bits(words: U64Array, position: int, width: int, value: np.uint64) -> 
 
 
 @kernel
-def pack(numbers: U64Array, width: int, out: U64Array) -> None:
-    """Write all numbers with the same width, one after another."""
-    for i in range(len(numbers)):
-        write_bits(out, i * width, width, np.uint64(numbers[i]))
+def position_width(word_count: int) -> int:
+    """How many bits a position in a sequence of so many words takes, its end included."""
+    return bit_length(np.uint64(word_count << 6))
 
 
 def words_for(bit_count: int) -> int:

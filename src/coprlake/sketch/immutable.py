@@ -9,8 +9,8 @@ from typing import Final, NoReturn, Self
 
 import numpy as np
 
-from coprlake.bits.elias_fano import RisingSequence, find_number
 from coprlake.bits.prefix_sums import PrefixSums
+from coprlake.bits.sequence import position_width, read_bits
 from coprlake.errors import CorruptSketchError, NotFoundError, UnreadableSketchError
 from coprlake.kernel import (
     I32Array,
@@ -29,6 +29,7 @@ from coprlake.sketch.algebra import Program, may_match
 from coprlake.sketch.bbhash import LEVEL_LIMIT, PerfectHash, find_index
 from coprlake.sketch.format import (
     FOOTER_BYTES,
+    LIST_INTERVAL,
     PAGE_BYTES,
     SECTIONS,
     Header,
@@ -52,12 +53,10 @@ _LIST_COUNT_AT: Final = header_word("list_count")
 _POSTING_COUNT_AT: Final = header_word("posting_count")
 _LEVEL_COUNT_AT: Final = header_word("level_count")
 _FALLBACK_COUNT_AT: Final = header_word("fallback_count")
-_OFFSET_LOW_WIDTH_AT: Final = header_word("offset_low_width")
 _SECTIONS_AT: Final = header_word("sections")
 _LEVEL_STARTS_AT: Final = header_word("level_starts")
 (
-    _LEVELS, _LEVEL_RANKS, _FALLBACK, _SIGNATURES, _WIDTH_SAMPLES, _WIDTH_CODES, _WIDTH_TABLE, _RANKS, _OFFSET_SAMPLES,
-    _OFFSET_LOW, _OFFSET_HIGH, _LISTS,
+    _LEVELS, _LEVEL_RANKS, _FALLBACK, _SIGNATURES, _WIDTH_SAMPLES, _WIDTH_CODES, _WIDTH_TABLE, _RANKS, _LIST_OFFSETS, _LISTS,
 ) = range(len(SECTIONS))  # fmt: skip
 
 
@@ -135,21 +134,18 @@ def find_in_sketches(
 
 
 @kernel
-def _list_start(words: U64Array, rank: int) -> int:
-    """The bit of the section of lists at which a list begins, or a negative number."""
-    rising = RisingSequence(
-        _section(words, _OFFSET_SAMPLES), _section(words, _OFFSET_LOW), _section(words, _OFFSET_HIGH)
-    )
-    return find_number(rising, i64(words[_OFFSET_LOW_WIDTH_AT]), rank)
-
-
-@kernel
 def _decode_list(words: U64Array, rank: int, out: U16Array, stack: I64Array) -> int:
-    """Write a list's postings to `out`; returns how many, or a negative number if the bytes are damaged."""
-    start = _list_start(words, rank)
-    if start < 0:
-        return CORRUPT
-    return interpolative.decode(_section(words, _LISTS), start, i64(words[_POSTING_COUNT_AT]), out, stack)
+    """Write a list's postings to `out`; returns how many, or CORRUPT if the bytes are damaged."""
+    lists = _section(words, _LISTS)
+    posting_count = i64(words[_POSTING_COUNT_AT])
+    width = position_width(len(lists))
+    position = i64(read_bits(_section(words, _LIST_OFFSETS), rank // LIST_INTERVAL * width, width))
+    count = 0
+    for _ in range(rank % LIST_INTERVAL + 1):
+        count, position = interpolative.decode(lists, position, posting_count, out, stack)
+        if count == interpolative.CORRUPT:
+            return CORRUPT
+    return count
 
 
 @kernel
@@ -160,21 +156,23 @@ def _decode_tokens(words: U64Array, signatures: U32Array, ranks: U32Array) -> No
 
 
 @kernel
-def _decode_lists(words: U64Array, rank: int, postings: U16Array, starts: I64Array, stack: I64Array) -> int:
-    """Write the lists from `rank` on to ``postings[starts[rank]:]``, and where each begins.
+def _decode_lists(words: U64Array, state: I64Array, postings: U16Array, starts: I64Array, stack: I64Array) -> bool:
+    """Write the lists from rank ``state[0]``, which begins at bit ``state[1]``, on; also where each begins.
 
-    Returns the first rank that found no room, or a negative number if the bytes are damaged.
+    Stops, with `state` at the list to go on with, when `postings` may not have room for the next. False if the bytes
+    are damaged.
     """
+    lists = _section(words, _LISTS)
     posting_count = i64(words[_POSTING_COUNT_AT])
-    while rank < len(starts) - 1:
-        if starts[rank] + posting_count > len(postings):
-            return rank
-        count = _decode_list(words, rank, postings[starts[rank] :], stack)
-        if count < 0:
-            return CORRUPT
+    while state[0] < len(starts) - 1 and starts[state[0]] + posting_count <= len(postings):
+        rank = state[0]
+        count, position = interpolative.decode(lists, state[1], posting_count, postings[starts[rank] :], stack)
+        if count == interpolative.CORRUPT:
+            return False
         starts[rank + 1] = starts[rank] + count
-        rank += 1
-    return rank
+        state[0] = rank + 1
+        state[1] = position
+    return True
 
 
 class SealedSketch(Sketch):
@@ -275,10 +273,6 @@ class SealedSketch(Sketch):
             self._refuse("lists", f"postings below {self.posting_count} for list {list_id}", "something else")
         return out[:count]
 
-    def list_bits(self, list_id: int) -> int:
-        """The bits of the list with this rank."""
-        return max(_list_start(self._words, list_id + 1) - _list_start(self._words, list_id), 0)
-
     def tokens(self) -> tuple[U32Array, U32Array]:
         """Of every token, by minimal hash: what is stored of its fingerprint, and the rank of its list."""
         signatures = np.zeros(self.token_count, np.uint32)
@@ -292,12 +286,11 @@ class SealedSketch(Sketch):
         """All posting lists by rank, one after another, and where each begins and the last one ends."""
         starts = np.zeros(self.list_count + 1, np.int64)
         postings = np.zeros(8 * self.list_count + self.posting_count, np.uint16)
-        rank = 0
+        state = np.zeros(2, np.int64)
         while True:
-            rank = _decode_lists(self._words, rank, postings, starts, self._stack)
-            if rank < 0:
+            if not _decode_lists(self._words, state, postings, starts, self._stack):
                 self._refuse("lists", f"postings below {self.posting_count}", "something else")
-            if rank == self.list_count:
+            if state[0] == self.list_count:
                 return postings[: starts[-1]], starts
             postings = np.concatenate([postings, np.zeros(len(postings) + self.posting_count, np.uint16)])
 

@@ -17,6 +17,7 @@ from coprlake.kernel import I64Array, U16Array, U64Array, i64, kernel
 STACK_SIZE: Final = 4 * 64
 """Room that the kernels need for halves that wait: four numbers each, one half for each time a list can be cut."""
 CORRUPT: Final = -1
+_COUNT_ORDER: Final = 2
 
 
 @kernel
@@ -34,16 +35,36 @@ def _write_below(out: U64Array, position: int, number: int, bound: int) -> int:
 
 
 @kernel
+def _write_count(out: U64Array, position: int, count: int) -> int:
+    """Write a length of one and more; returns the position behind."""
+    number = count - 1 + (1 << _COUNT_ORDER)
+    zeros = bit_length(np.uint64(number)) - 1 - _COUNT_ORDER
+    write_bits(out, position + zeros, 1, np.uint64(1))
+    write_bits(out, position + zeros + 1, zeros + _COUNT_ORDER, np.uint64(number))
+    return position + 2 * zeros + 1 + _COUNT_ORDER
+
+
+@kernel
+def read_count(words: U64Array, position: int) -> tuple[int, int]:
+    """The length of the list at `position`, and the position behind that; a length of CORRUPT if there is none."""
+    zeros = 0
+    while zeros <= 16 and read_bits(words, position + zeros, 1) == np.uint64(0):
+        zeros += 1
+    if zeros > 16:
+        return CORRUPT, position
+    width = zeros + _COUNT_ORDER
+    number = 1 << width | i64(read_bits(words, position + zeros + 1, width))
+    return number + 1 - (1 << _COUNT_ORDER), position + 2 * zeros + 1 + _COUNT_ORDER
+
+
+@kernel
 def encode(postings: U16Array, posting_count: int, out: U64Array, position: int, stack: I64Array) -> int:
     """Write a sorted list of one and more distinct postings below `posting_count`; returns the position behind.
 
     Needs room for 18 bits a posting and 40 more, zeroed.
     """
     count = len(postings)
-    length = bit_length(np.uint64(count))
-    write_bits(out, position + length - 1, 1, np.uint64(1))
-    write_bits(out, position + length, length - 1, np.uint64(count))
-    position += 2 * length - 1
+    position = _write_count(out, position, count)
     stack[0], stack[1], stack[2], stack[3] = 0, count, 0, posting_count
     top = 1
     while top > 0:
@@ -62,26 +83,15 @@ def encode(postings: U16Array, posting_count: int, out: U64Array, position: int,
 
 
 @kernel
-def decode_count(words: U64Array, position: int) -> tuple[int, int]:
-    """The length of the list at `position`, and the position behind that; a length of CORRUPT if there is none."""
-    zeros = 0
-    while zeros <= 16 and read_bits(words, position + zeros, 1) == np.uint64(0):
-        zeros += 1
-    if zeros > 16:
-        return CORRUPT, position
-    count = 1 << zeros | i64(read_bits(words, position + zeros + 1, zeros))
-    return count, position + 2 * zeros + 1
+def decode(words: U64Array, position: int, posting_count: int, out: U16Array, stack: I64Array) -> tuple[int, int]:
+    """Write the postings of the list at `position` to `out`, ascending; returns how many, and the position behind.
 
-
-@kernel
-def decode(words: U64Array, position: int, posting_count: int, out: U16Array, stack: I64Array) -> int:
-    """Write the postings of the list at `position` to `out`, ascending; returns how many.
-
-    CORRUPT if the bits are no list of postings below `posting_count` that fits into `out`.
+    CORRUPT in the place of the number if the bits are no list of postings below `posting_count`. `out` has room for
+    `posting_count`.
     """
-    count, position = decode_count(words, position)
-    if count <= 0 or count > posting_count or count > len(out):
-        return CORRUPT
+    count, position = read_count(words, position)
+    if count <= 0 or count > posting_count:
+        return CORRUPT, position
     stack[0], stack[1], stack[2], stack[3] = 0, count, 0, posting_count
     top = 1
     while top > 0:
@@ -92,7 +102,7 @@ def decode(words: U64Array, position: int, posting_count: int, out: U16Array, st
             middle = (first + last) >> 1
             bound = high - low - (last - first) + 1
             if bound <= 0:
-                return CORRUPT
+                return CORRUPT, position
             width = bit_length(np.uint64(bound)) - 1
             short_codes = (2 << width) - bound
             number = i64(read_bits(words, position, width))
@@ -106,4 +116,4 @@ def decode(words: U64Array, position: int, posting_count: int, out: U16Array, st
             stack[at], stack[at + 1], stack[at + 2], stack[at + 3] = middle + 1, last, value + 1, high
             top += 1
             last, high = middle, value
-    return count
+    return count, position

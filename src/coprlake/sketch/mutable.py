@@ -144,10 +144,6 @@ class MutableSketch(Sketch):
         decode(self._parts.lists, list_id & PAYLOAD, postings)
         return postings
 
-    def list_bits(self, list_id: int) -> int:
-        """How much there is to decode: short lists are worth asking first."""
-        return 16 if list_id & DIRECT else 16 * word_count(self._parts.lists, list_id & PAYLOAD)
-
     def _admit(self, posting: int) -> bool:
         """Be ready for postings up to this one; False if there is no memory for it."""
         if not 0 <= posting < POSTING_LIMIT:

@@ -42,10 +42,6 @@ class Sketch(ABC):
     def decode(self, list_id: int) -> U16Array:
         """The postings of a list, ascending."""
 
-    @abstractmethod
-    def list_bits(self, list_id: int) -> int:
-        """How long the list is in this sketch: what decoding it costs, and a hint at how much it leaves."""
-
     def may_contain(self, token: str | bytes, field: str = CONTENT) -> bool:
         """Whether any batch can contain the token."""
         return bool(self.list_ids(np.array([fingerprint(token, field)], np.uint32))[0] >= 0)
@@ -86,8 +82,8 @@ class Sketch(ABC):
 class _Evaluation:
     """Runs a program on one sketch, a byte a posting.
 
-    A token's list waits on the stack as its number and is decoded, once, when a combination needs it: short lists
-    first, and not at all when an "and" has become empty.
+    A token's list waits on the stack as its number and is decoded, once, when a combination needs it, and not at all
+    when an "and" has become empty. Lists with low numbers come first: in both kinds of sketch these are the short ones.
     """
 
     def __init__(self, sketch: Sketch) -> None:
@@ -107,7 +103,7 @@ class _Evaluation:
 
     def _combine(self, operands: list[int | U8Array], *, wants_all: bool) -> U8Array:
         result = np.full(self._sketch.posting_count, wants_all, np.uint8)
-        for operand in sorted(operands, key=self._cost):
+        for operand in sorted(operands, key=lambda operand: operand if isinstance(operand, int) else -1):
             if wants_all:
                 result &= self._marked(operand)
                 if not result.any():
@@ -115,9 +111,6 @@ class _Evaluation:
             else:
                 result |= self._marked(operand)
         return result
-
-    def _cost(self, operand: int | U8Array) -> int:
-        return self._sketch.list_bits(operand) if isinstance(operand, int) and operand >= 0 else 0
 
     def _marked(self, operand: int | U8Array) -> U8Array:
         if not isinstance(operand, int):

@@ -9,14 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coprlake.bits.elias_fano import build_rising_sequence
-from coprlake.bits.sequence import words_for
+from coprlake.bits.sequence import position_width, words_for, write_bits
 from coprlake.config import FULL_SIGNATURE_BITS, SIGNATURE_BITS
 from coprlake.errors import UsageError
 from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, i64, kernel
 from coprlake.sketch import interpolative
 from coprlake.sketch.bbhash import build_perfect_hash, find_indexes
-from coprlake.sketch.format import assemble
+from coprlake.sketch.format import LIST_INTERVAL, assemble
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.posting_lists import COUNT, HASH, NEXT_LIST, TOKENS, Lists
 from coprlake.sketch.posting_lists import decode as decode_list
@@ -131,6 +130,20 @@ def rank_lists(sketch: MutableSketch, values: U32Array) -> Ranking:
     return Ranking(all_values, direct_ranks, list_ranks)
 
 
+@kernel
+def _sample_offsets(offsets: I64Array, width: int, out: U64Array) -> None:
+    for i in range(0, len(offsets), LIST_INTERVAL):
+        write_bits(out, i // LIST_INTERVAL * width, width, np.uint64(offsets[i]))
+
+
+def build_offset_samples(offsets: I64Array, list_words: int) -> U64Array:
+    """Where every LIST_INTERVAL-th list begins, in as few bits as such a position takes."""
+    width = position_width(list_words)
+    out = np.zeros(words_for(width * -(-(len(offsets) - 1) // LIST_INTERVAL)), np.uint64)
+    _sample_offsets(offsets[:-1], width, out)
+    return out
+
+
 def encode_lists(sketch: MutableSketch, values: U32Array) -> tuple[U64Array, I64Array]:
     """The lists in the order of `values` as one bit sequence, and where each begins (and the last one ends)."""
     offsets = np.zeros(len(values) + 1, np.int64)
@@ -188,7 +201,7 @@ def encode(
     sums, rank_bits = build_ranks(ranks)
     watch.lap("signatures and ranks")
     list_bits, offsets = encode_lists(sketch, ranking.values)
-    rising, low_width = build_rising_sequence(offsets)
+    samples = build_offset_samples(offsets, len(list_bits))
     watch.lap("lists")
     sections = {
         "levels": function.levels,
@@ -199,9 +212,7 @@ def encode(
         "width_codes": sums.codes,
         "width_table": sums.table,
         "ranks": rank_bits,
-        "offset_samples": rising.samples,
-        "offset_low": rising.low,
-        "offset_high": rising.high,
+        "list_offsets": samples,
         "lists": list_bits,
     }
     counts = {
@@ -211,7 +222,6 @@ def encode(
         "posting_count": sketch.posting_count,
         "level_count": level_count,
         "fallback_count": fallback_count,
-        "offset_low_width": low_width,
     }
     pieces = assemble(counts, function.level_starts, sections, object_id)
     watch.lap("assemble")

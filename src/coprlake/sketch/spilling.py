@@ -95,10 +95,6 @@ class SketchWriter(Sketch):
         lists = [part.decode(own) for part, own in self._own_lists(list_id)]
         return np.unique(np.concatenate(lists))
 
-    def list_bits(self, list_id: int) -> int:
-        """The bits of the lists in all parts."""
-        return sum(part.list_bits(own) for part, own in self._own_lists(list_id))
-
     def merged(self) -> MutableSketch:
         """All parts as one mutable sketch beyond the memory limit, as if nothing had been spilled.
 
