@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from coprlake.bits.sequence import low_mask
 from coprlake.bits.words import count_ones
 from coprlake.errors import UsageError
 from coprlake.kernel import I32Array, I64Array, U8Array, U32Array, U64Array, i64, kernel, word_of
@@ -32,11 +33,10 @@ _ZERO: Final = np.uint64(0)
 _GRAM_WORDS: Final = GRAM_NUMBERS // 64 + 1
 _BYTES_0X21: Final = np.uint64(0x2121212121212121)
 _BYTES_0X80: Final = np.uint64(0x8080808080808080)
-_CHUNK_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
+_CHUNK_MIX1: Final = np.uint64(0x9E3779B97F4A7C15)
+_CHUNK_MIX2: Final = np.uint64(0xA24BAED4963EE407)
 CHUNK_CACHE_BITS: Final = 14
-CHUNK_START_BITS: Final = 42  # a cache entry is size << 42 | start; no entry has size 0
-CHUNK_START_MASK: Final = (1 << CHUNK_START_BITS) - 1
-CHUNK_LONGEST: Final = 1 << 20
+LONG_CHUNK_CACHE_BITS: Final = 13
 _ROOM: Final = 1 << 16
 """What one run of ASCII can add at the most: every gram of its class, and its own tokens."""
 
@@ -50,7 +50,8 @@ class Seen(NamedTuple):
     word_grams: U64Array  # a bit for each gram number of word symbols
     mark_grams: U64Array  # a bit for each gram number of marks
     long_tokens: U32Array  # open-addressed set of fingerprints, 0 = free; its length is a power of two
-    chunks: I64Array  # direct-mapped cache: where in the data a chunk stood when it was scanned
+    chunks: U64Array  # direct-mapped cache of chunks of up to 16 bytes that were scanned, two words each
+    long_chunks: I64Array  # the same for longer ones: start and size of each
     sizes: I64Array
     out: U32Array
 
@@ -217,54 +218,57 @@ def scan_chunk(data: U8Array, i: int, end: int, seed: np.uint64, grams: bool, se
 
 
 @kernel
-def _chunk_end(data: U8Array, start: int, end: int) -> int:
-    """Where the run of bytes above 0x20 that begins at `start` ends, at `end` at the latest.
+def _bytes_before_blank(word: np.uint64) -> int:
+    """How many bytes of the word come before the first that is 0x20 or less; 8 if there is none.
 
-    ``next((i for i in range(start, end) if data[i] <= 0x20), end)``, eight bytes at a time: subtracting 0x21 from each
-    byte borrows into its top bit when the byte is smaller, and the lowest such bit is exact.
+    Subtracting 0x21 from each byte borrows into its top bit when the byte is smaller; the lowest such bit is exact.
     """
+    small = (word - _BYTES_0X21) & ~word & _BYTES_0X80
+    return count_ones((small - _ONE) & ~small) >> 3
+
+
+@kernel
+def _is_new_short_chunk(chunks: U64Array, first: np.uint64, second: np.uint64) -> bool:
+    """Whether the cache has no chunk of these 16 bytes (zeros behind its end); then it takes the place of another."""
+    mixed = (first ^ (second * _CHUNK_MIX2)) * _CHUNK_MIX1
+    slot = (mixed ^ (mixed >> np.uint64(32))) * _CHUNK_MIX2 >> np.uint64(64 - CHUNK_CACHE_BITS) << _ONE
+    if chunks[slot] == first and chunks[slot | _ONE] == second:
+        return False
+    chunks[slot] = first
+    chunks[slot | _ONE] = second
+    return True
+
+
+@kernel
+def _is_new_long_chunk(long_chunks: I64Array, data: U8Array, start: int, end: int) -> bool:
+    """As `_is_new_short_chunk` for ``data[start:end]`` of 16 bytes and more, of which the cache notes where it stood."""
+    size = end - start
+    mixed = word_of(data, start) ^ (word_of(data, start + 8) * _CHUNK_MIX2) ^ np.uint64(size)
+    mixed = (mixed ^ (mixed >> np.uint64(32)) ^ (word_of(data, end - 8) * _CHUNK_MIX1)) * _CHUNK_MIX1
+    slot = i64((mixed ^ (mixed >> np.uint64(29))) * _CHUNK_MIX2 >> np.uint64(64 - LONG_CHUNK_CACHE_BITS)) << 1
+    other = long_chunks[slot]
+    if long_chunks[slot + 1] == size and word_of(data, other) == word_of(data, start):
+        done = size & 7
+        while done < size and word_of(data, other + done) == word_of(data, start + done):
+            done += 8
+        if done == size:
+            return False
+    long_chunks[slot] = start
+    long_chunks[slot + 1] = size
+    return True
+
+
+@kernel
+def _chunk_end(data: U8Array, start: int, end: int) -> int:
+    """``next((i for i in range(start, end) if data[i] <= 0x20), end)``, eight bytes at a time."""
     while start + 8 <= end:
-        word = word_of(data, start)
-        small = (word - _BYTES_0X21) & ~word & _BYTES_0X80
-        if small != _ZERO:
-            return start + (count_ones((small - _ONE) & ~small) >> 3)
-        start += 8
+        size = _bytes_before_blank(word_of(data, start))
+        start += size
+        if size < 8:
+            return start
     while start < end and data[start] > 0x20:
         start += 1
     return start
-
-
-@kernel
-def _chunk_hash(data: U8Array, start: int, end: int) -> np.uint64:
-    """A hash of ``data[start:end]``, good enough to spread chunks over the cache."""
-    mixed = np.uint64(end - start)
-    while start + 8 <= end:
-        mixed = (mixed ^ word_of(data, start)) * _CHUNK_MIX
-        mixed ^= mixed >> np.uint64(32)
-        start += 8
-    if start + 8 <= len(data):  # what stands behind the chunk is shifted out
-        if start < end:
-            mixed = (mixed ^ (word_of(data, start) << np.uint64(64 - 8 * (end - start)))) * _CHUNK_MIX
-    else:
-        while start < end:
-            mixed = (mixed ^ np.uint64(data[start])) * _CHUNK_MIX
-            start += 1
-    return mixed ^ (mixed >> np.uint64(29))
-
-
-@kernel
-def _same_bytes(data: U8Array, a: int, b: int, byte_count: int) -> bool:
-    """``data[a:a + byte_count] == data[b:b + byte_count]``."""
-    done = 0
-    while done + 8 <= byte_count:
-        if word_of(data, a + done) != word_of(data, b + done):
-            return False
-        done += 8
-    while done < byte_count:
-        if data[a + done] != data[b + done]:
-            return False
-        done += 1
-    return True
 
 
 @kernel
@@ -277,10 +281,10 @@ def scan_lines(data: U8Array, starts: I32Array | I64Array, line: int, seed: np.u
 
     No token crosses a blank, so a chunk between blanks that the batch has had already adds nothing. The cache of
     chunks forgets when two share a slot, and compares bytes, not hashes: it may cost time, never a token. Cost:
-    about 3 cycles a byte for a repeated chunk, 20 for a new one.
+    some 3 cycles a byte for a repeated chunk, 20 for a new one.
     """
-    shift = np.uint64(64 - CHUNK_CACHE_BITS)
     line_count = len(starts) - 1
+    safe_end = len(data) - 16  # up to here two words can be loaded
     while line < line_count:
         i = i64(starts[line])
         end = i64(starts[line + 1])
@@ -288,15 +292,23 @@ def scan_lines(data: U8Array, starts: I32Array | I64Array, line: int, seed: np.u
             if data[i] <= 0x20:
                 i += 1
                 continue
-            stop = _chunk_end(data, i, end)
-            size = stop - i
-            slot = _chunk_hash(data, i, stop) * _CHUNK_MIX >> shift
-            cached = seen.chunks[slot]
-            if (cached >> CHUNK_START_BITS) != size or not _same_bytes(data, cached & CHUNK_START_MASK, i, size):
-                if not scan_chunk(data, i, stop, seed, grams, seen):
-                    return line
-                if size < CHUNK_LONGEST:
-                    seen.chunks[slot] = size << CHUNK_START_BITS | i
+            if i > safe_end:
+                stop = _chunk_end(data, i, end)
+                fresh = True
+            else:
+                first, second = word_of(data, i), word_of(data, i + 8)
+                size = min(_bytes_before_blank(first), end - i)
+                more = min(_bytes_before_blank(second), end - i - 8) if size == 8 else 0
+                stop = i + size + more
+                if size + more < 16:
+                    first &= low_mask(8 * size)
+                    second &= low_mask(8 * more)
+                    fresh = _is_new_short_chunk(seen.chunks, first, second)
+                else:
+                    stop = _chunk_end(data, stop, end)
+                    fresh = _is_new_long_chunk(seen.long_chunks, data, i, stop)
+            if fresh and not scan_chunk(data, i, stop, seed, grams, seen):
+                return line
             i = stop
         line += 1
     return line
@@ -345,7 +357,8 @@ def new_seen(longest_batch_bytes: int | None = None) -> Seen:
         word_grams=np.zeros(_GRAM_WORDS, np.uint64),
         mark_grams=np.zeros(_GRAM_WORDS, np.uint64),
         long_tokens=np.zeros(1 << (2 * long_count - 1).bit_length(), np.uint32),
-        chunks=np.zeros(1 << CHUNK_CACHE_BITS if longest_batch_bytes is None else 1, np.int64),
+        chunks=np.zeros(2 << CHUNK_CACHE_BITS if longest_batch_bytes is None else 2, np.uint64),
+        long_chunks=np.zeros(2 << LONG_CHUNK_CACHE_BITS if longest_batch_bytes is None else 2, np.int64),
         sizes=np.zeros(2, np.int64),
         out=np.empty(2 * _ROOM + long_count, np.uint32),
     )
@@ -384,18 +397,24 @@ class BatchScanner:
         self._clear()
         for chunk in strings.chunks if isinstance(strings, pa.ChunkedArray) else (strings,):
             data, starts = string_buffers(chunk)
-            self._seen.chunks.fill(0)  # they point into the data
+            self._forget_chunks()
             line = 0
             while (line := scan_lines(data, starts, line, seed, grams, self._seen)) < len(starts) - 1:
                 self._grow(int(starts[line + 1] - starts[line]))
+                self._forget_chunks()
             line = 0
             while whole_values and (line := scan_values(data, starts, line, seed, self._seen)) < len(starts) - 1:
                 self._grow(0)
         return self._seen.out[: self._seen.sizes[COUNT]]
 
     def _clear(self) -> None:
-        for part in (self._seen.word_grams, self._seen.mark_grams, self._seen.long_tokens, self._seen.sizes):
+        for part in self._seen[:-1]:
             part.fill(0)
+
+    def _forget_chunks(self) -> None:
+        """Chunks may not have been finished, and places in one buffer mean nothing in another."""
+        self._seen.chunks.fill(0)
+        self._seen.long_chunks.fill(0)
 
     def _grow(self, longest_run_bytes: int) -> None:
         """Make room for at least as many long tokens again, and for a foreign run of the given length."""
