@@ -22,7 +22,7 @@ from coprlake.tokens.scanner import CHUNK_CACHE_BITS, BatchScanner, new_seen
 
 pytestmark = pytest.mark.kernels
 needs_jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="too slow without the JIT")
-many = settings(max_examples=40 if config.DISABLE_JIT else 400)
+many = settings(max_examples=100 if config.DISABLE_JIT else 300)
 some = settings(max_examples=10 if config.DISABLE_JIT else 60)
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 else:
     i64 = np.int64
 
-_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
+_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False, "forceinline": True}
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:

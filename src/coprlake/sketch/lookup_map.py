@@ -50,6 +50,18 @@ def find_or_add(slots: U64Array, lists: Lists, number: int) -> int:
 
 
 @kernel
+def has_hash(slots: U64Array, postings_hash: np.uint32) -> bool:
+    """Whether some list has this hash: if not, no list has the postings."""
+    mask = len(slots) - 1
+    slot = home_slot(slots, postings_hash)
+    while slots[slot] != _FREE:
+        if np.uint32(slots[slot] >> _HALF) == postings_hash:
+            return True
+        slot = (slot + 1) & mask
+    return False
+
+
+@kernel
 def remove(slots: U64Array, lists: Lists, number: int) -> None:
     """Algorithm 2: take list `number` out, and move what stood behind it closer to home, so that no hole remains.
 

@@ -258,6 +258,42 @@ def _extend_bitset(lists: Lists, number: int, posting: int, words: int) -> int:
 
 
 @kernel
+def append_in_place(lists: Lists, number: int, posting: int, short_list_postings: int) -> bool:
+    """Add a `posting` beyond the list's last one to the list itself, if its form stays; False if nothing was done.
+
+    Only for a list that a single token has and that is not in the lookup map at the moment.
+    """
+    words = word_count(lists, number)
+    bitset = is_bitset(lists, number)
+    count = i64(lists.records[number, COUNT])
+    bitset_words = max((posting >> 4) + 1, words if bitset else 0)
+    if _prefers_bitset(count + 1, bitset_words, short_list_postings) != bitset:
+        return False
+    start = _start(lists, number)
+    if not bitset and i64(lists.pool[start + words - 1]) > posting:
+        return False
+    longer = bitset_words if bitset else words + 1
+    if size_class(longer) != size_class(words):
+        unit = _take_block(lists, longer)
+        if unit < 0:
+            return False
+        target = unit * UNIT_WORDS
+        for i in range(words):
+            lists.pool[target + i] = lists.pool[start + i]
+        _give_block(lists, start // UNIT_WORDS, words)
+        lists.records[number, OFFSET] = unit
+        start = target
+    for i in range(words, longer):
+        lists.pool[start + i] = 0
+    if bitset:
+        lists.pool[start + (posting >> 4)] |= np.uint16(1 << (posting & 15))
+    else:
+        lists.pool[start + words] = posting
+    _describe(lists, number, longer, bitset, count + 1, lists.records[number, HASH] ^ posting_hash(posting))
+    return True
+
+
+@kernel
 def extend(lists: Lists, number: int, posting: int, short_list_postings: int, scratch: U16Array) -> int:
     """A new list ``sorted({*decode(number), posting})``, or -1 if there is no room; `posting` is not in it yet."""
     if is_bitset(lists, number):
