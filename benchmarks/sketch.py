@@ -1,7 +1,7 @@
 """The sketch in figures: size, speed, error rate and memory, on one core and 512 KiB batches.
 
-``python -m benchmarks.sketch --megabytes 128 --json`` prints one JSON object. Times are for this machine at this moment; what can
-be compared is their ratio to ``zstd3_seconds``, measured in between.
+``python -m benchmarks.sketch --megabytes 128 --json`` prints one JSON object. Times are for this machine at this
+moment; what can be compared is their ratio to ``zstd3_seconds``, measured in between.
 """
 
 import argparse

@@ -217,7 +217,7 @@ def test_two_halves_merged_with_postings_rebased_are_the_whole(mutable: MutableS
 
 def test_a_writer_that_had_to_spill_answers_and_seals_as_one_that_had_not(tmp_path: Path) -> None:
     """Tokens with a posting far apart, kept as bitsets, fill the smallest sketch quickly."""
-    noise = np.arange(1, 3000, 15, dtype=np.uint32)
+    noise = np.arange(1, 100, dtype=np.uint32)
     files = []
     for limit_bytes in (2 << 20, 64 << 20):
         with SketchWriter(limit_bytes, short_list_postings=1, spill_folder=tmp_path) as writer:

@@ -39,18 +39,29 @@ if TYPE_CHECKING:
 else:
     i64 = np.int64
 
-_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False, "forceinline": True}
+_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` on its first call for the argument types it gets; cached between processes.
 
-    Where no cache can be kept (code imported from an archive, say), it is compiled anew in each process.
+    Kernels that call it contain its code: a call that hands over a dozen arrays copies a hundred words to the stack.
     """
+    return _compiled(function, forceinline=True)
+
+
+def cold_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """A kernel that other kernels call seldom: it is compiled once instead of into each of them."""
+    return _compiled(function, forceinline=False)
+
+
+def _compiled(function: Callable[P, R], *, forceinline: bool) -> Callable[P, R]:
+    """Where no cache can be kept (code imported from an archive, say), each process compiles anew."""
+    options = {**_OPTIONS, "forceinline": forceinline}
     try:
-        return cast(Callable[P, R], njit(cache=True, **_OPTIONS)(function))
+        return cast(Callable[P, R], njit(cache=True, **options)(function))
     except RuntimeError:  # numba: "no locator available"
-        return cast(Callable[P, R], njit(**_OPTIONS)(function))
+        return cast(Callable[P, R], njit(**options)(function))
 
 
 def view_kernel(function: Callable[P, R]) -> Callable[P, R]:

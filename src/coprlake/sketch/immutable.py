@@ -56,7 +56,8 @@ _FALLBACK_COUNT_AT: Final = header_word("fallback_count")
 _SECTIONS_AT: Final = header_word("sections")
 _LEVEL_STARTS_AT: Final = header_word("level_starts")
 (
-    _LEVELS, _LEVEL_RANKS, _FALLBACK, _SIGNATURES, _WIDTH_SAMPLES, _WIDTH_CODES, _WIDTH_TABLE, _RANKS, _LIST_OFFSETS, _LISTS,
+    _LEVELS, _LEVEL_RANKS, _FALLBACK, _SIGNATURES, _WIDTH_SAMPLES, _WIDTH_CODES, _WIDTH_TABLE, _RANKS,
+    _LIST_OFFSETS, _LISTS,
 ) = range(len(SECTIONS))  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, i64, kernel
+from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, cold_kernel, i64, kernel
 from coprlake.sketch.lookup_map import find_or_add, has_hash, home_slot, remove
 from coprlake.sketch.posting_lists import (
     EPOCH,
@@ -105,7 +105,7 @@ def _moved_direct(parts: Parts, posting: int, postings: U16Array, epoch: int, sh
     return LIST | i64(parts.direct_moves[posting])
 
 
-@kernel
+@cold_kernel
 def _has_all(lists: Lists, number: int, postings: U16Array) -> bool:
     for i in range(len(postings)):
         if not has_posting(lists, number, i64(postings[i])):
@@ -115,7 +115,7 @@ def _has_all(lists: Lists, number: int, postings: U16Array) -> bool:
 
 @kernel
 def _grow_in_place(parts: Parts, number: int, posting: int, short_list_postings: int) -> bool:
-    """The short way for a list that one token has, when no list can be equal to the longer one; False if it is not open.
+    """The short way for a list that one token has, if no list can be equal to the longer one; False if not so.
 
     Two insertions in five are of this kind: words that share no list with any other.
     """
@@ -135,9 +135,9 @@ def _moved_list(parts: Parts, number: int, postings: U16Array, epoch: int, short
     """The value for a token that was on list `number`."""
     lists = parts.lists
     if lists.records[number, EPOCH] != epoch:
-        if _has_all(lists, number, postings):
-            target = number
-        elif len(postings) == 1 and _grow_in_place(parts, number, i64(postings[0]), short_list_postings):
+        if _has_all(lists, number, postings) or (
+            len(postings) == 1 and _grow_in_place(parts, number, i64(postings[0]), short_list_postings)
+        ):
             target = number
         elif len(postings) == 1:
             target = extend(lists, number, i64(postings[0]), short_list_postings, parts.scratch)
@@ -188,7 +188,7 @@ def _warm_up(parts: Parts, fingerprints: U32Array, gained_hash: np.uint32) -> np
     return touched
 
 
-@kernel
+@cold_kernel
 def insert_tokens(
     parts: Parts, fingerprints: U32Array, postings: U16Array, epoch: int, short_list_postings: int
 ) -> int:

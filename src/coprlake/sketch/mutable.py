@@ -17,7 +17,7 @@ from coprlake.sketch.insertion import (
     insert_tokens,
     slots_limit,
 )
-from coprlake.sketch.posting_lists import COUNT, FREE_LIST, LIVE_LISTS, NEXT_LIST, Lists, decode, new_lists, word_count
+from coprlake.sketch.posting_lists import COUNT, FREE_LIST, LIVE_LISTS, NEXT_LIST, Lists, decode, new_lists
 from coprlake.sketch.query import Sketch
 from coprlake.sketch.token_map import DIRECT, PAYLOAD, find_values
 

@@ -1,8 +1,9 @@
 """Posting lists of the mutable sketch (paper 4.1): who owns which block of memory, and what it says.
 
 A list is kept in the smaller of two forms: sorted 2-byte postings, or a dense bitset that ends at its largest
-posting. The form follows from the set alone, so two lists are equal exactly if their blocks are. Lists are never
-changed: a token that gains a posting moves to another list, and a list that no token refers to is freed (`TOKENS`).
+posting. The form follows from the set alone, so two lists are equal exactly if their blocks are. A token
+that gains a posting moves to another list, and a list that no token refers to is freed (`TOKENS`); only a list that a
+single token has may grow where it is.
 
 All lists share one pool of 2-byte words, cut into blocks of a few sizes. Free blocks of a size are chained through
 their first two words, free list numbers through `OFFSET`. What is known of a list lies in one record of 32 bytes: an
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coprlake.bits.words import bit_length, count_ones
-from coprlake.kernel import I64Array, U16Array, i64, kernel
+from coprlake.kernel import I64Array, U16Array, cold_kernel, i64, kernel
 from coprlake.sketch.postings_hash import posting_hash
 
 OFFSET, WORDS, COUNT, TOKENS, HASH, MOVE, EPOCH = 0, 1, 2, 3, 4, 5, 6
@@ -186,7 +187,7 @@ def same_postings(lists: Lists, a: int, b: int) -> bool:
     return True
 
 
-@kernel
+@cold_kernel
 def decode(lists: Lists, number: int, out: U16Array) -> int:
     """Write the list's postings to `out` in ascending order; returns how many. `out` has room for all."""
     start = _start(lists, number)
@@ -214,7 +215,7 @@ def _describe(lists: Lists, number: int, words: int, bitset: bool, count: int, p
     lists.records[number, HASH] = postings_hash
 
 
-@kernel
+@cold_kernel
 def store(lists: Lists, postings: U16Array, postings_hash: np.uint32, short_list_postings: int) -> int:
     """A new list of the given sorted, distinct postings, or -1 if there is no room."""
     count = len(postings)
@@ -239,7 +240,7 @@ def store(lists: Lists, postings: U16Array, postings_hash: np.uint32, short_list
     return number
 
 
-@kernel
+@cold_kernel
 def _extend_bitset(lists: Lists, number: int, posting: int, words: int) -> int:
     """As `extend`, for a list that is a bitset and becomes one of `words`."""
     longer = _allocate(lists, words)
@@ -293,7 +294,7 @@ def append_in_place(lists: Lists, number: int, posting: int, short_list_postings
     return True
 
 
-@kernel
+@cold_kernel
 def extend(lists: Lists, number: int, posting: int, short_list_postings: int, scratch: U16Array) -> int:
     """A new list ``sorted({*decode(number), posting})``, or -1 if there is no room; `posting` is not in it yet."""
     if is_bitset(lists, number):
@@ -309,7 +310,7 @@ def extend(lists: Lists, number: int, posting: int, short_list_postings: int, sc
     return store(lists, scratch[: count + 1], lists.records[number, HASH] ^ posting_hash(posting), short_list_postings)
 
 
-@kernel
+@cold_kernel
 def unite(
     lists: Lists, count: int, first_hash: np.uint32, postings: U16Array, short_list_postings: int, scratch: U16Array
 ) -> int:

@@ -3,8 +3,8 @@
 Lists are ranked by how many tokens refer to them, most first, so that the lists most tokens have take the fewest bits.
 Such codes cannot be told apart by themselves; prefix sums over their widths say where each begins. The paper spends
 ``floor(log2(max(rank, 1))) + 1`` bits on a rank. Because the prefix sums give the width, the highest bit tells nothing:
-we write ``rank + 1`` without its leading one, ``floor(log2(rank + 1))`` bits, one less for nearly every token. Widths and
-ranks together then come within 1 % of the entropy of the tokens' lists.
+we write ``rank + 1`` without its leading one, ``floor(log2(rank + 1))`` bits, one less for nearly every token. Widths
+and ranks together then come within 1 % of the entropy of the tokens' lists.
 """
 
 import numpy as np

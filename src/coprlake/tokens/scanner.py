@@ -241,7 +241,7 @@ def _is_new_short_chunk(chunks: U64Array, first: np.uint64, second: np.uint64) -
 
 @kernel
 def _is_new_long_chunk(long_chunks: I64Array, data: U8Array, start: int, end: int) -> bool:
-    """As `_is_new_short_chunk` for ``data[start:end]`` of 16 bytes and more, of which the cache notes where it stood."""
+    """As `_is_new_short_chunk` for a chunk of 16 bytes and more, of which the cache notes where it stood."""
     size = end - start
     mixed = word_of(data, start) ^ (word_of(data, start + 8) * _CHUNK_MIX2) ^ np.uint64(size)
     mixed = (mixed ^ (mixed >> np.uint64(32)) ^ (word_of(data, end - 8) * _CHUNK_MIX1)) * _CHUNK_MIX1
