@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from coprlake.config import BATCH_BYTES, MEMORY_LIMIT_BYTES, SIGNATURE_BITS
+from coprlake.kernel import U32Array
 from coprlake.sketch.immutable import SealedSketch
-from coprlake.sketch.sealing import SealReport
 from coprlake.sketch.spilling import SketchWriter
 from coprlake.testing.generator import batches_by_source, generate
 from coprlake.tokens.scanner import BatchScanner
@@ -68,29 +68,36 @@ class Figures:
     spill_count: int
 
 
-def compress_seconds(batches: list[pa.LargeStringArray]) -> tuple[float, int]:
-    """How long zstd level 3 takes for the same batches, and what it leaves."""
-    codec = pa.Codec("zstd", compression_level=3)
-    texts = ["\n".join(batch.to_pylist()).encode() for batch in batches]
-    started = time.perf_counter()
-    left = sum(len(codec.compress(text)) for text in texts)
-    return time.perf_counter() - started, left
+@dataclass
+class Indexing:
+    """Seconds of the three things done to each batch in turn, and what came out."""
+
+    compress_seconds: float = 0
+    tokenize_seconds: float = 0
+    insert_seconds: float = 0
+    compressed_bytes: int = 0
+    pairs: int = 0
 
 
-def index(batches: list[pa.LargeStringArray], writer: SketchWriter) -> tuple[float, float, int]:
-    """Tokenize and insert all batches: the seconds of both, and how many pairs of token and posting there were."""
+def index(batches: list[pa.LargeStringArray], writer: SketchWriter) -> Indexing:
+    """Compress, tokenize and insert batch after batch: so that what slows the machine down slows all three."""
     scanner = BatchScanner()
-    tokenize = insert = 0.0
-    pairs = 0
+    codec = pa.Codec("zstd", compression_level=3)
+    done = Indexing()
     for posting, batch in enumerate(batches):
-        started = time.perf_counter()
+        text = "\n".join(batch.to_pylist()).encode()
+        begun = time.perf_counter()
+        done.compressed_bytes += len(codec.compress(text))
+        compressed = time.perf_counter()
         fingerprints = scanner.scan(batch)
-        scanned = time.perf_counter()
+        tokenized = time.perf_counter()
         writer.insert(fingerprints, posting)
-        insert += time.perf_counter() - scanned
-        tokenize += scanned - started
-        pairs += len(fingerprints)
-    return tokenize, insert, pairs
+        inserted = time.perf_counter()
+        done.compress_seconds += compressed - begun
+        done.tokenize_seconds += tokenized - compressed
+        done.insert_seconds += inserted - tokenized
+        done.pairs += len(fingerprints)
+    return done
 
 
 def per_second(count: int, work: Callable[[], object], repeat: int = 3) -> float:
@@ -103,7 +110,7 @@ def per_second(count: int, work: Callable[[], object], repeat: int = 3) -> float
     return count / best
 
 
-def absent_fingerprints(present: np.ndarray, count: int) -> np.ndarray:
+def absent_fingerprints(present: U32Array, count: int) -> U32Array:
     """Random fingerprints that are none of those present."""
     drawn = np.random.default_rng(7).integers(1, 1 << 32, count + count // 50, dtype=np.uint32)
     return drawn[~np.isin(drawn, present)][:count]
@@ -122,22 +129,25 @@ def warm_up(batches: list[pa.LargeStringArray], folder: Path) -> None:
 def measure(
     batches: list[pa.LargeStringArray], raw_bytes: int, memory_limit_bytes: int, signature_bits: int, folder: Path
 ) -> Figures:
-    """Run everything once; the compression is timed before and after the indexing, because machines drift."""
+    """Run everything once."""
     warm_up(batches, folder)
-    path = folder / "sketch.copr"
-    before, left = compress_seconds(batches)
+    path, full = folder / "sketch.copr", folder / "full.copr"
     with SketchWriter(memory_limit_bytes, spill_folder=folder) as writer:
-        tokenize, insert, pairs = index(batches, writer)
+        done = index(batches, writer)
         started = time.perf_counter()
-        report: SealReport = writer.seal(path, signature_bits=signature_bits)
+        report = writer.seal(path, signature_bits=signature_bits)
         seal_seconds = time.perf_counter() - started
         peak, spills = writer.peak_memory_bytes, writer.spill_count
-        full = folder / "full.copr"
         writer.seal(full, signature_bits=32)
-    after, _ = compress_seconds(batches)
+    index_seconds = done.tokenize_seconds + done.insert_seconds
     with SealedSketch.open(full) as whole:
         present, _ = whole.tokens()
-    opens = per_second(200, lambda: [SealedSketch.open(path).close() for _ in range(200)])
+
+    def open_often() -> None:
+        for _ in range(200):
+            SealedSketch.open(path).close()
+
+    opens = per_second(200, open_often)
     with SealedSketch.open(path) as sketch:
         absent = absent_fingerprints(present, 2_000_000)
         some = np.random.default_rng(8).choice(present, min(500_000, len(present)), replace=False)
@@ -147,16 +157,16 @@ def measure(
         return Figures(
             raw_bytes=raw_bytes,
             batch_count=len(batches),
-            zstd3_seconds=(before + after) / 2,
-            zstd3_percent=100 * left / raw_bytes,
-            index_seconds=tokenize + insert,
-            index_to_zstd3_ratio=(tokenize + insert) / ((before + after) / 2),
-            tokenize_seconds=tokenize,
-            insert_seconds=insert,
+            zstd3_seconds=done.compress_seconds,
+            zstd3_percent=100 * done.compressed_bytes / raw_bytes,
+            index_seconds=index_seconds,
+            index_to_zstd3_ratio=index_seconds / done.compress_seconds,
+            tokenize_seconds=done.tokenize_seconds,
+            insert_seconds=done.insert_seconds,
             seal_seconds=seal_seconds,
-            seal_to_index_ratio=seal_seconds / (tokenize + insert),
+            seal_to_index_ratio=seal_seconds / index_seconds,
             seal_seconds_by_phase=report.seconds_by_phase,
-            token_posting_pairs=pairs,
+            token_posting_pairs=done.pairs,
             distinct_tokens=token_count,
             distinct_tokens_per_megabyte=token_count / raw_bytes * 1e6,
             distinct_lists=sketch.list_count,

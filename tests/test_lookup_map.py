@@ -50,9 +50,7 @@ def assert_sound(slots: U64Array, lists: Lists, live: set[int]) -> None:
 class LookupMapMachine(RuleBasedStateMachine):
     """Adds, finds and removes lists; `numbers` is what the map should be."""
 
-    @initialize(
-        slot_count=st.sampled_from([8, 16]), hashes=st.lists(st.sampled_from(HASHES), min_size=1, max_size=5)
-    )
+    @initialize(slot_count=st.sampled_from([8, 16]), hashes=st.lists(st.sampled_from(HASHES), min_size=1, max_size=5))
     def begin(self, slot_count: int, hashes: list[int]) -> None:
         self.hashes = hashes
         self.lists = new_lists(64, 1 << 12)

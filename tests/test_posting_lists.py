@@ -234,9 +234,7 @@ def test_a_reused_block_shows_nothing_of_the_list_before() -> None:
 
 
 @given(st.lists(st.tuples(st.booleans(), posting_sets), max_size=30), thresholds)
-def test_lists_never_overlap_however_they_come_and_go(
-    steps: list[tuple[bool, frozenset[int]]], threshold: int
-) -> None:
+def test_lists_never_overlap_however_they_come_and_go(steps: list[tuple[bool, frozenset[int]]], threshold: int) -> None:
     lists = new_lists(32, 1 << 18)
     expected: dict[int, frozenset[int]] = {}
     for frees, postings in steps:

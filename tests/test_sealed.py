@@ -13,7 +13,7 @@ from coprlake import ANYTHING, MutableSketch, SealedSketch, SketchWriter, UsageE
 from coprlake.kernel import I64Array, U16Array, U32Array, U64Array
 from coprlake.sketch import interpolative
 from coprlake.sketch.algebra import Expression, Token, compile_expression
-from coprlake.sketch.bbhash import LEVEL_LIMIT, PerfectHash, build_perfect_hash, find_indexes
+from coprlake.sketch.bbhash import LEVEL_LIMIT, PerfectHash, build_perfect_hash, find_index
 from coprlake.sketch.immutable import CANNOT, DAMAGED, MIGHT, may_match_any
 from coprlake.sketch.merge import add_sealed
 from coprlake.sketch.postings_hash import postings_hash
@@ -265,7 +265,7 @@ def test_sealing_into_a_missing_folder_fails_and_writes_nothing(tmp_path: Path) 
 
 def test_sealing_onto_a_folder_fails_and_leaves_no_unfinished_file(tmp_path: Path) -> None:
     (tmp_path / "s.copr").mkdir()
-    with pytest.raises(OSError, match="s.copr"):
+    with pytest.raises(OSError, match=r"s\.copr"):
         seal(mutable_of({1: {0}}), tmp_path / "s.copr")
     assert [path.name for path in tmp_path.iterdir()] == ["s.copr"]
 
@@ -284,46 +284,43 @@ def test_sealing_again_replaces_the_file_as_a_whole(tmp_path: Path) -> None:
 # BBHash
 
 
-def assert_bijective(function: PerfectHash, keys: U32Array) -> None:
+def perfect_hash_of(keys: U32Array, level_limit: int = LEVEL_LIMIT) -> tuple[PerfectHash, int]:
+    """The function and the number of keys in its fallback; each key finds another index below the keys' number."""
+    function, indexes = build_perfect_hash(keys, level_limit)
     level_count = len(function.level_starts) - 1
     fallback_count = len(keys) - int(np.bitwise_count(function.levels).sum())
-    indexes: I64Array = np.zeros(len(keys), np.int64)
-    find_indexes(function, level_count, fallback_count, keys, indexes)
+    assert level_count <= level_limit
     assert np.array_equal(np.sort(indexes), np.arange(len(keys)))
+    assert [find_index(function, level_count, fallback_count, key) for key in keys] == indexes.tolist()
+    return function, fallback_count
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 63, 64, 65, 127, 128, 1000, 1024, 1025, 100_000 // SLOWDOWN])
 def test_the_perfect_hash_gives_each_key_another_number_below_their_count(count: int) -> None:
-    keys = random_tokens(count, count)
-    function = build_perfect_hash(keys)
-    assert len(function.level_starts) - 1 <= LEVEL_LIMIT
-    assert_bijective(function, keys)
+    _, fallback_count = perfect_hash_of(random_tokens(count, count))
+    assert fallback_count == 0
 
 
 @pytest.mark.parametrize("level_limit", [0, 1, 2, 3])
-@pytest.mark.parametrize("count", [1, 2, 65, 1000, 5000 // SLOWDOWN])
+@pytest.mark.parametrize("count", [1, 2, 65, 1000])
 def test_keys_that_no_level_takes_stand_in_the_fallback(count: int, level_limit: int) -> None:
-    keys = random_tokens(count, count)
-    function = build_perfect_hash(keys, level_limit)
-    assert len(function.level_starts) - 1 <= level_limit
-    left = len(keys) - int(np.bitwise_count(function.levels).sum())
-    assert left > 0 or count <= 2
-    assert function.fallback.view(np.uint32)[:left].tolist() == sorted(function.fallback.view(np.uint32)[:left])
-    assert_bijective(function, keys)
+    function, fallback_count = perfect_hash_of(random_tokens(count, count), level_limit)
+    assert fallback_count > 0 or count <= 2
+    fallback = function.fallback.view(np.uint32)[:fallback_count].tolist()
+    assert fallback == sorted(fallback)
 
 
 def test_the_perfect_hash_does_not_depend_on_the_order_of_the_keys() -> None:
     keys = random_tokens(5, 3000 // SLOWDOWN)
-    one, other = build_perfect_hash(keys, 2), build_perfect_hash(keys[::-1].copy(), 2)
+    one, other = (build_perfect_hash(order, 2)[0] for order in (keys, keys[::-1].copy()))
     assert [part.tobytes() for part in one] == [part.tobytes() for part in other]
 
 
 def test_neighbouring_fingerprints_are_spread() -> None:
-    """Dense keys are no worse than random ones: 64 bits a word, about e bits a key in all."""
-    count = 20_000 // SLOWDOWN
-    function = build_perfect_hash(np.arange(1, count + 1, dtype=np.uint32))
-    assert_bijective(function, np.arange(1, count + 1, dtype=np.uint32))
-    assert len(function.levels) * 64 < 2.9 * count + 64 * LEVEL_LIMIT
+    """Dense keys are no worse than random ones: about e bits a key, and a part of a word for each level."""
+    keys = np.arange(1, 20_000 // SLOWDOWN + 1, dtype=np.uint32)
+    function, _ = perfect_hash_of(keys)
+    assert len(function.levels) * 64 < 2.9 * len(keys) + 64 * LEVEL_LIMIT
 
 
 # Ranks
@@ -392,7 +389,7 @@ def test_any_bits_give_a_list_within_bounds_or_corrupt(data: bytes, position: in
     words = np.frombuffer(data[: len(data) // 8 * 8], "<u8")
     postings, _ = decoded(words, posting_count, position)
     assert postings is None or (
-        postings == sorted(set(postings)) and 0 < len(postings) and postings[-1] < posting_count
+        postings == sorted(set(postings)) and len(postings) > 0 and postings[-1] < posting_count
     )
 
 

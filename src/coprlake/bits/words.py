@@ -1,8 +1,11 @@
 """Single 64-bit words: what the processor does in one instruction and NumPy has no name for."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
 
 from coprlake.kernel import i64, kernel
 
@@ -21,13 +24,24 @@ def count_ones(word: np.uint64) -> int:
     return i64((word * _H1) >> np.uint64(56))
 
 
-@kernel
 def bit_length(word: np.uint64) -> int:
-    """``int(word).bit_length()``: the ones of the word with all bits below its highest set."""
-    word |= word >> np.uint64(1)
-    word |= word >> np.uint64(2)
-    word |= word >> np.uint64(4)
-    word |= word >> np.uint64(8)
-    word |= word >> np.uint64(16)
-    word |= word >> np.uint64(32)
-    return count_ones(word)
+    """``int(word).bit_length()``, one instruction."""
+    return int(word).bit_length()
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _leading_zeros(_typing: Any, _word: Any) -> Any:
+    signature = types.int64(types.uint64)
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctlz(arguments[0], ir.IntType(1)(0))
+
+    return signature, generate
+
+
+@overload(bit_length, inline="always")  # type: ignore[untyped-decorator]
+def _bit_length_in_kernel(word: Any) -> Any:
+    def count(word: Any) -> Any:
+        return 64 - _leading_zeros(np.uint64(word))
+
+    return count

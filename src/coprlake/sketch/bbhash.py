@@ -83,15 +83,6 @@ def find_index(function: PerfectHash, level_count: int, fallback_count: int, fin
 
 
 @kernel
-def find_indexes(
-    function: PerfectHash, level_count: int, fallback_count: int, fingerprints: U32Array, out: I64Array
-) -> None:
-    """``out[i] = find_index(fingerprints[i])``."""
-    for i in range(len(fingerprints)):
-        out[i] = find_index(function, level_count, fallback_count, fingerprints[i])
-
-
-@kernel
 def _place(keys: U32Array, level: int, bit_count: int, bits: U64Array, collisions: U64Array) -> None:
     """Set the bits that exactly one key hits."""
     for i in range(len(keys)):
@@ -104,15 +95,29 @@ def _place(keys: U32Array, level: int, bit_count: int, bits: U64Array, collision
 
 
 @kernel
-def _keep_collided(keys: U32Array, level: int, bit_count: int, bits: U64Array, out: U32Array) -> int:
-    """Write the keys without a bit of their own to `out`; returns how many. `out` may be `keys`."""
+def _keep_collided(
+    keys: U32Array, ids: U32Array, level: int, start: int, bit_count: int, bits: U64Array, positions: I64Array
+) -> int:
+    """Note where each key stands, and move those without a bit of their own to the front; returns how many these are.
+
+    A key that goes on to the next level overwrites its position there.
+    """
     count = 0
     for i in range(len(keys)):
-        position = level_position(keys[i], level, bit_count)
-        if (bits[position >> 6] >> np.uint64(position & 63)) & _ONE == _ZERO:
-            out[count] = keys[i]
-            count += 1
+        key, own_id = keys[i], ids[i]
+        position = level_position(key, level, bit_count)
+        positions[own_id] = start + position
+        keys[count] = key
+        ids[count] = own_id
+        count += 1 - i64((bits[position >> 6] >> np.uint64(position & 63)) & _ONE)  # no branch: it is a coin toss
     return count
+
+
+@kernel
+def _rank_positions(levels: U64Array, rank_samples: U64Array, positions: I64Array) -> None:
+    """Replace each position by its rank, the minimal hash."""
+    for i in range(len(positions)):
+        positions[i] = _rank(levels, rank_samples, positions[i])
 
 
 @kernel
@@ -126,23 +131,32 @@ def _sample_ranks(levels: U64Array, rank_samples: U32Array) -> None:
     rank_samples[len(levels) // RANK_WORDS + 1] = rank
 
 
-def build_perfect_hash(fingerprints: U32Array, level_limit: int = LEVEL_LIMIT) -> PerfectHash:
-    """The function for distinct keys; the same bytes for the same set, in whatever order the keys come."""
+def build_perfect_hash(fingerprints: U32Array, level_limit: int = LEVEL_LIMIT) -> tuple[PerfectHash, I64Array]:
+    """The function for distinct keys, and its value for each of them.
+
+    The same set gives the same function, in whatever order the keys come.
+    """
     keys = fingerprints.copy()
+    ids = np.arange(len(keys), dtype=np.uint32)
+    indexes = np.zeros(len(keys), np.int64)
     levels: list[U64Array] = []
     level_starts = [0]
     while len(keys) and len(levels) < level_limit:
-        word_count = words_for(len(keys))
+        level, start, word_count = len(levels), level_starts[-1], words_for(len(keys))
         bits = np.zeros(word_count, np.uint64)
-        _place(keys, len(levels), 64 * word_count, bits, np.zeros(word_count, np.uint64))
-        keys = keys[: _keep_collided(keys, len(levels), 64 * word_count, bits, keys)]
+        _place(keys, level, 64 * word_count, bits, np.zeros(word_count, np.uint64))
+        left = _keep_collided(keys, ids, level, start, 64 * word_count, bits, indexes)
+        keys, ids = keys[:left], ids[:left]
         levels.append(bits)
-        level_starts.append(level_starts[-1] + 64 * word_count)
+        level_starts.append(start + 64 * word_count)
     vector = np.concatenate(levels) if levels else np.zeros(0, np.uint64)
     rank_samples = np.zeros((len(vector) // RANK_WORDS + 3) // 2 * 2, np.uint32)
     _sample_ranks(vector, rank_samples)
+    packed_samples = rank_samples.view(np.uint64)
+    if len(vector):
+        _rank_positions(vector, packed_samples, indexes)
+    order = np.argsort(keys)
+    indexes[ids[order]] = np.arange(len(fingerprints) - len(keys), len(fingerprints))
     fallback = np.zeros((len(keys) + 1) // 2 * 2, np.uint32)
-    fallback[: len(keys)] = np.sort(keys)
-    return PerfectHash(
-        np.array(level_starts, np.uint64), vector, rank_samples.view(np.uint64), fallback.view(np.uint64)
-    )
+    fallback[: len(keys)] = keys[order]
+    return PerfectHash(np.array(level_starts, np.uint64), vector, packed_samples, fallback.view(np.uint64)), indexes

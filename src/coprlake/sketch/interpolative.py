@@ -28,9 +28,8 @@ def _write_below(out: U64Array, position: int, number: int, bound: int) -> int:
     if number < short_codes:
         write_bits(out, position, short_width, np.uint64(number))
         return position + short_width
-    number += short_codes
-    write_bits(out, position, short_width, np.uint64(number >> 1))
-    write_bits(out, position + short_width, 1, np.uint64(number & 1))
+    number += short_codes  # its lowest bit comes last, so that a reader knows by the others whether there is one more
+    write_bits(out, position, short_width + 1, np.uint64((number & 1) << short_width | number >> 1))
     return position + short_width + 1
 
 

@@ -14,7 +14,7 @@ from coprlake.config import FULL_SIGNATURE_BITS, SIGNATURE_BITS
 from coprlake.errors import UsageError
 from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, i64, kernel
 from coprlake.sketch import interpolative
-from coprlake.sketch.bbhash import build_perfect_hash, find_indexes
+from coprlake.sketch.bbhash import build_perfect_hash
 from coprlake.sketch.format import LIST_INTERVAL, assemble
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.posting_lists import COUNT, HASH, NEXT_LIST, TOKENS, Lists
@@ -189,11 +189,9 @@ def encode(
     _collect(sketch.parts.entries, fingerprints, values)
     ranking = rank_lists(sketch, values)
     watch.lap("rank lists")
-    function = build_perfect_hash(fingerprints)
+    function, indexes = build_perfect_hash(fingerprints)
     level_count = len(function.level_starts) - 1
     fallback_count = sketch.token_count - _ones(function.levels)
-    indexes = np.zeros(sketch.token_count, np.int64)
-    find_indexes(function, level_count, fallback_count, fingerprints, indexes)
     watch.lap("perfect hash")
     keys, ranks = np.zeros_like(fingerprints), np.zeros_like(fingerprints)
     _arrange(fingerprints, values, ranking, indexes, keys, ranks)

@@ -1,0 +1,52 @@
+# Two commands for a fresh machine: `make demo` shows what coprlake does, `make test` checks it.
+# Both set up everything they need in .venv; nothing but Python 3.11+ and make has to be there.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+KERNEL_CACHE := $(VENV)/bounds-checked-kernels
+
+.PHONY: help setup demo test test-jit test-no-jit test-bounds lint format benchmark clean
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s:
+
+setup: $(VENV)/.ready  ## make the virtual environment in .venv
+
+$(VENV)/.ready: pyproject.toml constraints.txt scripts/make_venv.sh
+	@PYTHON=$(PYTHON) sh scripts/make_venv.sh $(VENV)
+	@touch $@
+
+demo: setup  ## generate logs, index them, find needles
+	@$(RUN) -m benchmarks.demo
+
+# Numba's cache does not notice when a kernel that another one contains has changed.
+test: setup  ## all tests: with the JIT, without it, and with bounds checks
+	@find src -name '*.nb[ci]' -delete; rm -rf $(KERNEL_CACHE)
+	@$(MAKE) --no-print-directory test-jit test-no-jit test-bounds
+
+test-jit: setup  ## the whole suite, compiled
+	$(RUN) -m pytest --durations=5
+
+test-no-jit: setup  ## the kernels' tests in plain Python, with coverage
+	NUMBA_DISABLE_JIT=1 $(RUN) -m coverage run -m pytest -m kernels -q
+	$(RUN) -m coverage report --include='src/coprlake/*' --omit='*/testing/*' --skip-covered --fail-under=90
+
+test-bounds: setup  ## the kernels' tests with every array access checked
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(KERNEL_CACHE) $(RUN) -m pytest -m kernels -q
+
+lint: setup  ## ruff and mypy
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+format: setup  ## let ruff format the code
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+benchmark: setup  ## the sketch in figures
+	$(RUN) -m benchmarks.sketch
+
+clean:  ## remove what was made
+	rm -rf $(VENV) build dist .coverage .mypy_cache .ruff_cache .hypothesis
+	find src benchmarks tests -name __pycache__ -prune -exec rm -rf {} +

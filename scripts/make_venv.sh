@@ -1,0 +1,25 @@
+#!/bin/sh
+# Makes the virtual environment: finds a Python, installs Debian's venv package if that is all that is missing.
+set -eu
+venv=$1
+python=${PYTHON:-python3}
+
+fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+command -v "$python" >/dev/null 2>&1 || fail "no $python found; install Python 3.11 or newer, or run: make PYTHON=/path/to/python"
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    fail "$("$python" --version) is too old; coprlake needs 3.11 or newer: make PYTHON=/path/to/python"
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+    command -v apt-get >/dev/null 2>&1 || fail "$python cannot make virtual environments; install its venv package"
+    echo "setup: installing python3-venv"
+    as_root apt-get update -qq && as_root apt-get install -y -qq python3-venv >/dev/null ||
+        fail "could not install python3-venv; install it by hand and try again"
+fi
+
+echo "setup: installing packages into $venv"
+"$python" -m venv "$venv"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' ||
+    fail "packages could not be installed; is there a way to a package index? (pip's own message is above)"

@@ -1,0 +1,589 @@
+"""The sketch file: what today's code reads and writes, and what it says of files that are not in order.
+
+Run as a script it is the child process in which damaged files are queried: a crash there is a failing test here.
+"""
+
+import faulthandler
+import json
+import os
+import pickle
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from numba import config
+
+from coprlake import (
+    ConflictError,
+    CoprlakeError,
+    CorruptSketchError,
+    FormatError,
+    NotFoundError,
+    SealedSketch,
+    SketchTooNewError,
+    SketchTooOldError,
+    UnreadableSketchError,
+    UsageError,
+)
+from coprlake.sketch.bbhash import build_perfect_hash
+from coprlake.sketch.format import FOOTER, FOOTER_BYTES, HEADER, PAGE_BYTES, PREFIX, SECTION, SECTIONS
+from coprlake.tokens.fingerprint import fingerprint
+from coprlake.tokens.rules import RULES_VERSION
+
+pytestmark = pytest.mark.kernels
+
+HERE = Path(__file__).parent
+GOLDEN = runpy.run_path(str(HERE / "golden" / "make.py"))
+DOCUMENT = (HERE.parent / "docs" / "format" / "sketch.md").read_text()
+CHILD_SECONDS = 100
+
+
+def expected() -> dict[int, set[int]]:
+    """What the golden sketch has to answer."""
+    postings_of: dict[int, set[int]] = GOLDEN["expected"]()
+    return postings_of
+
+
+def sound() -> bytes:
+    """A small sketch that is in order."""
+    data: bytes = GOLDEN["make"]()
+    return data
+
+
+def with_header(data: bytes, **fields: Any) -> bytes:
+    """The file with other numbers in its header, and the checksums that fit them: damage that a checksum won't tell."""
+    page = bytearray(data[:PAGE_BYTES])
+    header = np.frombuffer(page, HEADER, 1)[0]
+    for name, value in fields.items():
+        header[name] = value
+    return _with_checksum(page, data)
+
+
+def with_section(data: bytes, section: str, **fields: int) -> bytes:
+    page = bytearray(data[:PAGE_BYTES])
+    row = np.frombuffer(page, HEADER, 1)[0]["sections"][SECTIONS.index(section)]
+    for name, value in fields.items():
+        row[name] = value
+    return _with_checksum(page, data)
+
+
+def _with_checksum(page: bytearray, data: bytes) -> bytes:
+    page[16:20] = bytes(4)
+    crc = zlib.crc32(page).to_bytes(4, "little")
+    page[16:20] = crc
+    return bytes(page) + data[PAGE_BYTES:-FOOTER_BYTES] + crc + data[-FOOTER_BYTES + 4 :]
+
+
+def section_of(data: bytes, name: str) -> tuple[int, int]:
+    offset, size, _ = SealedSketch(data).header.sections[name]
+    return offset, size
+
+
+def ask_everything(sketch: SealedSketch) -> None:
+    """Every query there is; whatever the bytes are, each answers within bounds or raises CorruptSketchError."""
+    tokens = np.array([*expected(), 1, 2, 3, 0xFFFFFFFF], np.uint32)
+    with suppress(CorruptSketchError):
+        assert (sketch.list_ids(tokens) < sketch.list_count).all()
+    for rank in range(sketch.list_count):
+        with suppress(CorruptSketchError):
+            found = sketch.decode(rank).tolist()
+            assert found == sorted(set(found))
+            assert found[-1] < sketch.posting_count
+    with suppress(CorruptSketchError):
+        assert (sketch.tokens()[1] < sketch.list_count).all()
+    with suppress(CorruptSketchError):
+        postings, starts = sketch.lists()
+        assert starts[-1] == len(postings)
+        assert (np.diff(starts) > 0).all()
+
+
+# Golden bytes
+
+
+def test_the_golden_sketch_of_version_1_0_opens_and_answers() -> None:
+    with SealedSketch.open(GOLDEN["FILE"]) as sketch:
+        sketch.verify()
+        list_ids = sketch.list_ids(np.array(list(expected()), np.uint32)).tolist()
+        assert [set(sketch.decode(rank).tolist()) for rank in list_ids] == list(expected().values())
+        assert sketch.candidate_postings("Error").tolist() == [0, 2]
+        assert sketch.candidate_postings("10.0.0.1").tolist() == [4]
+        assert sketch.candidate_postings("größe").tolist() == [0, 1, 2, 3, 4]
+        assert not sketch.may_contain("absent")
+        assert sketch.header.object_id == GOLDEN["OBJECT_ID"]
+        assert sketch.token_count == len(expected())
+        assert sketch.posting_count == 5
+
+
+def test_the_golden_sketch_is_what_today_s_code_writes() -> None:
+    assert GOLDEN["make"]() == GOLDEN["FILE"].read_bytes()
+
+
+def test_the_fingerprints_of_the_golden_sketch_are_those_of_today() -> None:
+    with SealedSketch.open(GOLDEN["FILE"]) as sketch:
+        assert fingerprint("connection") in sketch.tokens()[0].tolist()
+
+
+# The document
+
+
+def rows_under(heading: str, table: int = 0) -> list[list[str]]:
+    """The cells of a table of the document, without its head."""
+    section = re.split(r"^## ", DOCUMENT, flags=re.MULTILINE)
+    text = next(part for part in section if part.startswith(heading))
+    tables = re.findall(r"(?:^\|.*\|\n)+", text, flags=re.MULTILINE)
+    return [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in tables[table].splitlines()[2:]]
+
+
+def layout_of(dtype: np.dtype[Any]) -> list[tuple[int, int, str]]:
+    assert dtype.names is not None
+    assert dtype.fields is not None
+    return [(dtype.fields[name][1], dtype.fields[name][0].itemsize, name) for name in dtype.names]
+
+
+@pytest.mark.parametrize(
+    ("heading", "table", "dtype"), [("Header", 0, HEADER), ("Header", 1, SECTION), ("Footer", 0, FOOTER)]
+)
+def test_the_document_has_the_layout_of_the_code(heading: str, table: int, dtype: np.dtype[Any]) -> None:
+    documented = [(int(offset), int(size), name) for offset, size, _, name, _ in rows_under(heading, table)]
+    assert documented == layout_of(dtype)
+
+
+def test_the_document_has_the_types_of_the_code() -> None:
+    kinds = {row[3]: row[2] for row in rows_under("Header")}
+    for name, kind in kinds.items():
+        dtype = HEADER[name]
+        if kind.startswith("u"):
+            assert dtype == np.dtype(f"<u{int(kind[1:]) // 8}")
+        elif kind.endswith(" rows") or " x " in kind:
+            assert dtype.shape == (int(kind.split()[0]),)
+        else:
+            assert kind == "bytes"
+
+
+def test_the_document_has_the_sections_of_the_code() -> None:
+    assert [(int(number), name) for number, name, _ in rows_under("Sections")] == list(enumerate(SECTIONS))
+
+
+def test_the_header_fits_its_page_and_begins_with_the_prefix() -> None:
+    assert HEADER.itemsize <= PAGE_BYTES
+    assert layout_of(HEADER)[: len(layout_of(PREFIX))] == layout_of(PREFIX)
+    assert FOOTER.itemsize == FOOTER_BYTES
+
+
+# Damaged headers and sizes
+
+
+def test_a_file_cut_anywhere_is_refused() -> None:
+    data = sound()
+    for length in range(len(data)):
+        with pytest.raises(CorruptSketchError):
+            SealedSketch(data[:length])
+
+
+@pytest.mark.parametrize("length", [0, 1, 8, 23, 24, PAGE_BYTES - 1, PAGE_BYTES, PAGE_BYTES + FOOTER_BYTES, -1])
+def test_a_file_on_disk_that_was_cut_is_refused(length: int, tmp_path: Path) -> None:
+    path = tmp_path / "cut.copr"
+    path.write_bytes(sound()[:length])
+    with pytest.raises(CorruptSketchError, match=re.escape(str(path))):
+        SealedSketch.open(path)
+
+
+@pytest.mark.parametrize("more", [b"\0", bytes(8), bytes(64), b"COPREND\n"])
+def test_a_file_with_something_behind_is_refused(more: bytes) -> None:
+    with pytest.raises(CorruptSketchError, match="a file of"):
+        SealedSketch(sound() + more)
+
+
+def test_every_flipped_bit_of_the_header_is_found() -> None:
+    data = sound()
+    page = bytearray(data[:PAGE_BYTES])
+    rest = data[PAGE_BYTES:]
+    for index in range(PAGE_BYTES):
+        for bit in range(8):
+            page[index] ^= 1 << bit
+            with pytest.raises(CorruptSketchError):
+                SealedSketch(bytes(page) + rest)
+            page[index] ^= 1 << bit
+    SealedSketch(bytes(page) + rest).verify()
+
+
+@pytest.mark.parametrize("other", [b"", b"PAR1", b"\x89PNG\r\n\x1a\n", b"COPRSKT\r", bytes(8)])
+def test_another_kind_of_file_is_refused(other: bytes) -> None:
+    with pytest.raises(CorruptSketchError, match=r"magic|at least"):
+        SealedSketch(other.ljust(5000 if other else 0, b"x"))
+
+
+# Headers that contradict themselves although their checksum is right
+
+
+def test_a_header_with_a_new_checksum_is_otherwise_as_before() -> None:
+    """What the tests below rely on."""
+    assert with_header(sound()) == sound()
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("field", ["offset", "size"])
+@pytest.mark.parametrize("change", [-64, -8, -1, 1, 7, 8, 64, 1 << 20, 1 << 40, (1 << 63) - 8192, (1 << 64) - 8192])
+def test_a_section_elsewhere_or_of_another_size_is_refused(section: str, field: str, change: int) -> None:
+    data = sound()
+    value = section_of(data, section)[field == "size"]
+    if value + change < 0:
+        change = -value or 8
+    changed = with_section(data, section, **{field: value + change})
+    if (section, field) in {("width_codes", "size"), ("ranks", "size")} and abs(change) == 8:
+        # such a size fits all that the header says: the content has to tell
+        ask_everything(SealedSketch(changed))
+        with pytest.raises(CorruptSketchError, match="checksum"):
+            SealedSketch(changed).verify()
+        return
+    with pytest.raises(CorruptSketchError):
+        SealedSketch(changed)
+
+
+@pytest.mark.parametrize("section", SECTIONS[1:])
+def test_overlapping_sections_are_refused(section: str) -> None:
+    data = sound()
+    offset, _ = section_of(data, SECTIONS[SECTIONS.index(section) - 1])
+    own, _ = section_of(data, section)
+    if own == offset:  # the one before is empty
+        offset -= 64
+    with pytest.raises(CorruptSketchError) as caught:
+        SealedSketch(with_section(data, section, offset=offset))
+    assert caught.value.section == section
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("file_bytes", 0),
+        ("file_bytes", 1 << 40),
+        ("signature_bits", 0),
+        ("signature_bits", 8),
+        ("signature_bits", 33),
+        ("signature_bits", (1 << 64) - 1),
+        ("token_count", 0),
+        ("token_count", 20),
+        ("token_count", 1000),
+        ("token_count", 1 << 32),
+        ("token_count", (1 << 64) - 1),
+        ("list_count", 46),
+        ("list_count", (1 << 64) - 1),
+        ("posting_count", 65537),
+        ("posting_count", (1 << 64) - 1),
+        ("level_count", 0),
+        ("level_count", 1),
+        ("level_count", 4),
+        ("level_count", 49),
+        ("level_count", (1 << 64) - 1),
+        ("fallback_count", 1),
+        ("fallback_count", (1 << 64) - 1),
+    ],
+)
+def test_counts_that_contradict_the_rest_are_refused(field: str, value: int) -> None:
+    with pytest.raises(CorruptSketchError):
+        SealedSketch(with_header(sound(), **{field: value}))
+
+
+@pytest.mark.parametrize(
+    "starts",
+    [
+        [64, 128, 192, 256],
+        [0, 128, 64, 192],
+        [0, 64, 64, 192],
+        [0, 32, 128, 192],
+        [0, 64, 128, 256],
+        [0, 64, 1 << 63, 192],
+    ],
+)
+def test_level_starts_that_do_not_rise_by_words_to_the_end_are_refused(starts: list[int]) -> None:
+    data = sound()
+    level_starts = np.zeros(HEADER["level_starts"].shape, np.uint64)
+    level_starts[: len(starts)] = starts
+    assert SealedSketch(data).header.level_starts[:4] == (0, 64, 128, 192)
+    with pytest.raises(CorruptSketchError):
+        SealedSketch(with_header(data, level_starts=level_starts))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("token_count", 44), ("token_count", 46), ("posting_count", 0), ("posting_count", 4), ("posting_count", 65536)]
+    + [("list_count", count) for count in (1, 17, 23, 25, 45)],
+)
+def test_a_count_that_only_the_content_contradicts_gives_answers_within_bounds_or_an_error(
+    field: str, value: int
+) -> None:
+    """No checksum and no size tells: the reader has to take care by itself."""
+    try:
+        sketch = SealedSketch(with_header(sound(), **{field: value}))
+    except CorruptSketchError:
+        return
+    assert getattr(sketch, field) == value
+    ask_everything(sketch)
+
+
+# Versions
+
+
+@pytest.mark.parametrize("major", [2, 3, 65535])
+def test_a_newer_major_version_is_too_new(major: int) -> None:
+    with pytest.raises(SketchTooNewError, match=rf"found version {major}\.7; upgrade"):
+        SealedSketch(with_header(sound(), major=major, minor=7))
+
+
+def test_a_newer_major_version_is_too_new_whatever_the_rest_of_the_page_says() -> None:
+    data = with_header(sound(), major=2, file_bytes=1, token_count=(1 << 64) - 1, rules_version=99)
+    with pytest.raises(SketchTooNewError, match=r"format version 1\.x"):
+        SealedSketch(data)
+
+
+def test_major_version_0_is_too_old() -> None:
+    with pytest.raises(SketchTooOldError, match="build the sketch again"):
+        SealedSketch(with_header(sound(), major=0))
+
+
+def test_a_newer_minor_version_is_read() -> None:
+    sketch = SealedSketch(with_header(sound(), minor=9))
+    sketch.verify()
+    assert sketch.candidate_postings("error").tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("rules_version", [RULES_VERSION + 1, (1 << 64) - 1])
+def test_newer_token_rules_are_too_new(rules_version: int) -> None:
+    with pytest.raises(SketchTooNewError, match=f"found rules {rules_version}"):
+        SealedSketch(with_header(sound(), rules_version=rules_version))
+
+
+def test_a_damaged_page_is_corrupt_even_if_its_version_looks_newer() -> None:
+    data = bytearray(sound())
+    data[8] = 2
+    with pytest.raises(CorruptSketchError, match="checksum"):
+        SealedSketch(bytes(data))
+
+
+# Paths
+
+
+def test_a_missing_file_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match=r"missing\.copr: no such sketch file; check the path"):
+        SealedSketch.open(tmp_path / "missing.copr")
+
+
+def test_a_directory_is_unreadable(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableSketchError, match="found a directory"):
+        SealedSketch.open(tmp_path)
+
+
+def test_something_that_is_no_regular_file_is_unreadable() -> None:
+    with pytest.raises(UnreadableSketchError, match="found something else"):
+        SealedSketch.open("/dev/null")
+
+
+def test_a_path_through_a_file_is_unreadable(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(UnreadableSketchError, match="Not a directory"):
+        SealedSketch.open(tmp_path / "file" / "s.copr")
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter, other than `tmp_path`."""
+    folder = Path(tempfile.mkdtemp(prefix="coprlake-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_a_file_without_permission_is_unreadable(open_folder: Path) -> None:
+    path = open_folder / "s.copr"
+    path.write_bytes(sound())
+    path.chmod(0o600 if os.getuid() == 0 else 0)
+    script = (
+        "import os, sys\n"
+        "from coprlake.errors import UnreadableSketchError\n"
+        "from coprlake.sketch.immutable import SealedSketch\n"
+        "if os.getuid() == 0: os.setuid(65534)\n"
+        "try: SealedSketch.open(sys.argv[1])\n"
+        "except UnreadableSketchError as error: print(error.found)\n"
+    )
+    child = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=CHILD_SECONDS, check=False
+    )
+    assert (child.stdout, child.stderr, child.returncode) == ("Permission denied\n", "", 0)
+
+
+def test_a_closed_sketch_lets_go_of_its_file_and_an_open_one_can_be_deleted(tmp_path: Path) -> None:
+    path = tmp_path / "s.copr"
+    path.write_bytes(sound())
+    sketch = SealedSketch.open(path)
+    path.unlink()
+    assert sketch.candidate_postings("error").tolist() == [0, 2]
+    sketch.close()
+    sketch.close()
+
+
+# What errors say
+
+
+def format_errors() -> list[FormatError]:
+    errors = []
+    data = sound()
+    for damaged in (
+        data[:100],
+        with_header(data, major=2),
+        with_header(data, major=0),
+        with_header(data, token_count=0),
+    ):
+        with pytest.raises(FormatError) as caught:
+            SealedSketch(damaged, "some/file.copr")
+        errors.append(caught.value)
+    with pytest.raises(FormatError) as caught:
+        SealedSketch.open(HERE)
+    return [*errors, caught.value]
+
+
+def test_a_format_error_says_what_and_where_and_what_to_do() -> None:
+    for error in format_errors():
+        for name in ("file", "section", "expected", "found", "advice"):
+            value = getattr(error, name)
+            assert isinstance(value, str)
+            assert value
+            assert value in str(error)
+        assert not str(error).endswith(".")
+
+
+def test_errors_survive_pickling() -> None:
+    errors: list[CoprlakeError] = [*format_errors(), UsageError("a"), NotFoundError("b"), ConflictError("c")]
+    for error in errors:
+        copy = pickle.loads(pickle.dumps(error))
+        assert type(copy) is type(error)
+        assert str(copy) == str(error)
+        assert copy.__dict__ == error.__dict__
+
+
+def test_one_class_catches_all_errors_and_python_s_own_classes_fit() -> None:
+    kinds: list[type] = [UsageError, NotFoundError, ConflictError, *(type(error) for error in format_errors())]
+    assert all(issubclass(kind, CoprlakeError) for kind in kinds)
+    assert issubclass(UsageError, ValueError)
+    assert issubclass(NotFoundError, FileNotFoundError)
+    assert len({CorruptSketchError, SketchTooNewError, SketchTooOldError, UnreadableSketchError} & set(kinds)) == 4
+
+
+# Damaged sections
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_verify_names_the_section_that_is_damaged(section: str) -> None:
+    data = bytearray(with_fallback())
+    offset, size = section_of(bytes(data), section)
+    data[offset + size // 2] ^= 0x10
+    with pytest.raises(CorruptSketchError, match="checksum") as caught:
+        SealedSketch(bytes(data)).verify()
+    assert caught.value.section == section
+
+
+def test_verify_finds_a_byte_between_sections() -> None:
+    data = bytearray(sound())
+    offset, size = section_of(bytes(data), "levels")
+    assert size % 64
+    data[offset + size] = 1
+    with pytest.raises(CorruptSketchError, match="zeros in front"):
+        SealedSketch(bytes(data)).verify()
+
+
+@pytest.mark.parametrize("index", range(-FOOTER_BYTES, 0))
+def test_verify_finds_every_damaged_byte_of_the_footer(index: int) -> None:
+    data = bytearray(sound())
+    data[index] ^= 0x01
+    with pytest.raises(CorruptSketchError) as caught:
+        SealedSketch(bytes(data)).verify()
+    assert caught.value.section == "footer"
+
+
+@pytest.mark.parametrize("filler", [0x00, 0xFF, 0x55, 0xAA])
+@pytest.mark.parametrize("section", SECTIONS)
+def test_a_section_overwritten_as_a_whole_gives_answers_within_bounds_or_an_error(section: str, filler: int) -> None:
+    data = bytearray(with_fallback())
+    offset, size = section_of(bytes(data), section)
+    data[offset : offset + size] = bytes([filler]) * size
+    ask_everything(SealedSketch(bytes(data)))
+
+
+def with_fallback() -> bytes:
+    """The same sketch with a perfect hash of one level only, so that the section `fallback` is in use."""
+    with patch("coprlake.sketch.sealing.build_perfect_hash", partial(build_perfect_hash, level_limit=1)):
+        return sound()
+
+
+def test_tokens_in_the_fallback_are_found() -> None:
+    sketch = SealedSketch(with_fallback())
+    assert sketch.header.fallback_count > 5
+    list_ids = sketch.list_ids(np.array(list(expected()), np.uint32)).tolist()
+    assert [set(sketch.decode(rank).tolist()) for rank in list_ids] == list(expected().values())
+    assert not sketch.may_contain("absent")
+    sketch.verify()
+
+
+def damaged_files() -> Iterator[tuple[str, bytes]]:
+    """Every byte behind the header inverted, and each of its bits; a seeded sample without the JIT."""
+    random = np.random.default_rng(1)
+    for name, data in (("sound", sound()), ("with_fallback", with_fallback())):
+        for index in range(PAGE_BYTES, len(data)):
+            for mask in (0xFF, *(1 << bit for bit in range(8))):
+                if config.DISABLE_JIT and random.random() > 0.02:
+                    continue
+                damaged = bytearray(data)
+                damaged[index] ^= mask
+                yield f"{name}: byte {index} ^ {mask:#x}", bytes(damaged)
+
+
+def query_damaged_files() -> None:
+    """What the child process does; prints what went wrong, as JSON."""
+    faulthandler.enable()
+    faulthandler.dump_traceback_later(CHILD_SECONDS - 5, exit=True)
+    warnings.simplefilter("error")
+    warnings.filterwarnings("ignore", "overflow encountered", RuntimeWarning)  # as in conftest.py
+    failures: dict[str, str] = {}
+    count = 0
+    for what, data in damaged_files():
+        count += 1
+        try:
+            sketch = SealedSketch(data)
+            ask_everything(sketch)
+        except Exception as error:
+            failures[what] = repr(error)
+            continue
+        try:
+            sketch.verify()
+            failures[what] = "verify found nothing"
+        except CorruptSketchError:
+            pass
+        except Exception as error:
+            failures[what] = f"verify: {error!r}"
+    print(json.dumps({"count": count, "failures": failures}))
+
+
+def test_a_damaged_file_gives_answers_or_errors_never_a_crash_and_verify_finds_every_flip() -> None:
+    child = subprocess.run(
+        [sys.executable, __file__], capture_output=True, text=True, timeout=CHILD_SECONDS, check=False
+    )
+    assert child.returncode == 0, child.stderr
+    result = json.loads(child.stdout)
+    assert result["count"] > (200 if config.DISABLE_JIT else 15_000)
+    assert result["failures"] == {}
+
+
+if __name__ == "__main__":
+    query_damaged_files()
