@@ -41,6 +41,7 @@ def as_integer(words: U64Array) -> int:
 def test_count_ones_and_bit_length_equal_those_of_integers(number: int) -> None:
     assert count_ones(np.uint64(number)) == number.bit_count()
     assert bit_length(np.uint64(number)) == number.bit_length()
+    assert _bit_length_in_kernel(np.uint64(number)) == number.bit_length()
 
 
 @given(st.binary(min_size=8, max_size=24), st.data())
@@ -66,6 +67,10 @@ def test_words_at_looks_at_the_memory_itself(numbers: list[int], drawn: st.DataO
     assert int(words_at(address, 1)[0]) == numbers[start] ^ 1
 
 
+def _bit_length(word: np.uint64) -> int:
+    return bit_length(word)
+
+
 def _word(data: U8Array, offset: int) -> np.uint64:
     return word_of(data, offset)
 
@@ -76,6 +81,8 @@ def _copy(address: int, word_count: int, out: U64Array) -> None:
         out[i] = words[i]
 
 
+# What Python calls and what kernels contain are two functions for each of these: both are tested.
+_bit_length_in_kernel = njit(_bit_length)
 _word_in_kernel = njit(_word)
 _copy_in_kernel = njit(_copy)
 

@@ -1,5 +1,6 @@
 """Sealing, the sealed sketch and its codes, spilling and merging, against a dict of sets."""
 
+from itertools import pairwise
 from math import sqrt
 from pathlib import Path
 
@@ -201,18 +202,28 @@ def test_lists_of_equal_hash_do_not_let_the_order_of_insertion_show_in_the_bytes
 # Absent tokens
 
 
+def share_that_finds_an_index(sketch: SealedSketch) -> float:
+    """A stranger falls through a level where its bit is 0; one that falls through all is absent without a signature."""
+    offset, size, _ = sketch.header.sections["levels"]
+    bits = np.unpackbits(sketch.words.view(np.uint8)[offset : offset + size])
+    starts = sketch.header.level_starts[: sketch.header.level_count + 1]
+    return float(1 - np.prod([1 - bits[start:end].mean() for start, end in pairwise(starts)]))
+
+
 @pytest.mark.parametrize("signature_bits", [1, 4, 8, 12])
 def test_an_absent_token_passes_with_a_chance_of_2_to_the_minus_b(signature_bits: int) -> None:
-    """Six sigma around ``2 ** -b``; a few strangers fall through all levels of the perfect hash, never to be asked."""
+    """Within six sigma of it, or rather of the part of it that strangers without an index leave."""
     tokens = random_tokens(1, 20_000 // SLOWDOWN)
     sketch = MutableSketch(None)
     sketch.insert(tokens, 0)
     sealed = SealedSketch(bytes_of(sketch, signature_bits))
-    strangers = np.setdiff1d(random_tokens(2, 1_000_000 // SLOWDOWN), tokens)
+    strangers = np.setdiff1d(random_tokens(2, 500_000 // SLOWDOWN), tokens)
     passed = np.count_nonzero(sealed.list_ids(strangers) >= 0)
-    expected = len(strangers) / 2**signature_bits
-    sigma = sqrt(expected * (1 - 2**-signature_bits))
-    assert expected * 0.99 - 6 * sigma <= passed <= expected + 6 * sigma
+    share = share_that_finds_an_index(sealed)
+    chance = share * 2.0**-signature_bits
+    sigma = sqrt(len(strangers) * chance * (1 - chance))
+    assert share > (0.5 if config.DISABLE_JIT else 0.98)  # with few tokens there are few levels
+    assert abs(passed - len(strangers) * chance) <= 6 * sigma
 
 
 def test_whole_fingerprints_let_no_absent_token_pass() -> None:
@@ -220,7 +231,7 @@ def test_whole_fingerprints_let_no_absent_token_pass() -> None:
     sketch = MutableSketch(None)
     sketch.insert(tokens, 0)
     sealed = SealedSketch(bytes_of(sketch, 32))
-    strangers = np.setdiff1d(random_tokens(4, 1_000_000 // SLOWDOWN), tokens)
+    strangers = np.setdiff1d(random_tokens(4, 500_000 // SLOWDOWN), tokens)
     assert (sealed.list_ids(strangers) == -1).all()
 
 
@@ -501,13 +512,13 @@ def fill(writer: SketchWriter) -> Model:
     """Many long lists, so that the smallest writer has to spill several times; checked on the way."""
     random = np.random.default_rng(11)
     model: Model = {}
-    for step in range(40 if config.DISABLE_JIT else 400):
+    for step in range(20 if config.DISABLE_JIT else 400):
         posting = LAST_POSTING if step == 0 else int(random.integers(LAST_POSTING))
         tokens = random.integers(1, 300, 60 if step else 2, np.uint32)
         writer.insert(tokens, posting)
         for token in tokens.tolist():
             model.setdefault(token, set()).add(posting)
-        if step % 20 == 0:
+        if step % 5 == 0:
             assert answers(writer, list(range(1, 301))) == model
     return model
 

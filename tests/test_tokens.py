@@ -131,6 +131,12 @@ def test_every_byte_between_two_words_is_treated_as_its_class_demands() -> None:
         assert scanned(line) == expected_of([line]), line
 
 
+def test_every_lead_byte_takes_as_many_bytes_as_it_announces() -> None:
+    for lead in range(0x80, 0x100):
+        line = bytes([lead, 0x80, 0xBF, 0x80, 0xA4, lead, 0xBF, lead, lead])
+        assert scanned(line) == expected_of([line]), line
+
+
 def test_an_address_of_four_groups_has_three_pairs_and_two_triples() -> None:
     links = {token for token in naive.tokens_of(b"10.20.30.40") if b"." in token and token != b"."}
     assert links == {b"10.20", b"20.30", b"30.40", b"10.20.30", b"20.30.40"}
@@ -342,14 +348,14 @@ def test_a_megabyte_of_distinct_foreign_characters_is_scanned_whole() -> None:
 
 
 @needs_jit
-def test_every_gram_there_is_can_come_in_one_batch() -> None:
-    batch = []
-    marks = "".join(chr(byte) for byte in range(256) if naive.class_of(byte) == "mark")
-    for symbols in ("0123456789abcdefghijklmnopqrstuvwxyz", marks):
-        batch += [f"{a}{b}{c}" for a in symbols for b in symbols for c in symbols]
-        batch += [f"{a}{b}" for a in symbols for b in symbols]
-    random.Random(3).shuffle(batch)
-    assert set(BatchScanner().scan(pa.array(batch)).tolist()) == expected_of(batch)
+@pytest.mark.parametrize("kind", ["word", "mark"])
+def test_every_gram_there_is_can_come_in_one_batch(kind: str) -> None:
+    symbols = sorted({bytes([byte]).lower() for byte in range(256) if naive.class_of(byte) == kind})
+    grams = [a + b + c for a in symbols for b in symbols for c in symbols]
+    random.Random(3).shuffle(grams)
+    assert set(BatchScanner().scan(pa.array(grams)).tolist()) == expected_of(grams)  # as tokens of their own
+    runs = [b"".join(grams[i : i + 50]) for i in range(0, len(grams), 50)]
+    assert set(BatchScanner().scan(pa.array(runs)).tolist()) == expected_of(runs)  # inside of longer ones
 
 
 def test_a_batch_with_more_tokens_than_room_grows_the_scanner_and_loses_none() -> None:
@@ -363,22 +369,51 @@ def test_a_batch_with_more_tokens_than_room_grows_the_scanner_and_loses_none() -
 
 
 def test_a_foreign_run_that_is_longer_than_the_room_grows_the_scanner() -> None:
-    spare = len(new_seen().long_tokens) // 2
-    batch = ["ab ä", "ö" * spare + "ü", "ä ü"]
+    slots = len(new_seen().long_tokens)
+    batch = ["ab ä", "".join(map(chr, range(0x800, 0x800 + slots + 100))), "ä ü"]
     assert as_set(BatchScanner().scan(pa.array(batch))) == expected_of(batch)
 
 
-def test_tokens_are_reported_once_though_the_cache_of_chunks_forgets() -> None:
-    chunks = [f"{i:05d}" for i in range((1 << CHUNK_CACHE_BITS) + 3000)]
+@pytest.mark.parametrize("form", ["{:05d}", "longname{:05d}", "a-name-of-16-and-{:05d}-more"], ids=len)
+def test_tokens_are_reported_once_though_the_caches_of_chunks_forget(form: str) -> None:
+    chunks = [form.format(i) for i in range((1 << CHUNK_CACHE_BITS) + 3000)]
+    if config.DISABLE_JIT:
+        chunks = chunks[:4000]
     found = as_set(BatchScanner().scan(pa.array([" ".join(chunks), " ".join(reversed(chunks))]), grams=False))
-    assert found == fingerprints_of(chunks)
+    assert found == expected_of(chunks, grams=False)
 
 
-def test_chunks_that_differ_in_one_byte_are_not_taken_for_each_other() -> None:
-    size = 19  # two whole words and a rest
-    chunks = [b"x" * k + b"y" + b"x" * (size - k - 1) for k in range(size)] + [b"x" * k for k in range(1, size)]
-    batch = [b" ".join(chunks), *chunks, b" ".join(reversed(chunks))]
-    assert as_set(BatchScanner().scan(pa.array(batch), grams=False)) == fingerprints_of(chunks)
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 15, 16, 17, 19, 23, 24, 25, 40])
+def test_chunks_that_differ_in_one_byte_or_in_length_are_not_taken_for_each_other(size: int) -> None:
+    chunks = [b"x" * k + b"y" + b"x" * (size - k - 1) for k in range(size)] + [b"x" * k for k in range(1, size + 1)]
+    batch = [b" ".join(chunks), *chunks, b" ".join(reversed(chunks)), b"-" * 20]
+    expected = fingerprints_of([*chunks, b"-" * 20])
+    assert as_set(BatchScanner().scan(pa.array(batch), grams=False)) == expected
+
+
+def test_a_chunk_is_not_taken_for_one_that_stood_at_its_place_in_another_buffer() -> None:
+    batch = [b"x" * 16 + middle + b"y" * 8 for middle in (b"a", b"b", b"a", b"c")]
+    scanner = BatchScanner()
+    found = as_set(scanner.scan(pa.chunked_array([[line] for line in batch]), grams=False))
+    assert found == fingerprints_of(batch)
+    for line in batch:
+        assert as_set(scanner.scan(pa.array([line]), grams=False)) == fingerprints_of([line])
+
+
+def test_a_chunk_that_ends_with_its_line_is_not_taken_for_one_that_goes_on() -> None:
+    text = b"abcdefghijklmn 0123456 abcdefghijklmnopqrstuvwxyz end of it all"  # chunks of up to 8, 16 and more bytes
+    for cut in range(1, len(text)):
+        for batch in ([text[:cut], text[cut:], text], [text, text[:cut], text[cut:]]):
+            found = as_set(BatchScanner().scan(pa.array(batch), grams=False))  # one after another in Arrow's buffer
+            assert found == expected_of(batch, grams=False), batch
+
+
+@pytest.mark.parametrize("form", ["{:05d}", "a-name-of-16-and-{:05d}-more"], ids=len)
+def test_a_line_that_is_scanned_again_after_growing_loses_no_chunk(form: str) -> None:
+    spare = len(new_seen().long_tokens) // 2
+    line = " ".join(form.format(i) for i in range(spare + 10 if form == "{:05d}" else spare // 8))
+    batch = [line, line]
+    assert as_set(BatchScanner().scan(pa.array(batch), grams=False)) == expected_of(batch, grams=False)
 
 
 def test_a_gram_and_a_long_token_with_one_fingerprint_are_one_token_of_a_sketch() -> None:
@@ -425,14 +460,15 @@ def test_a_line_that_begins_or_ends_with_a_text_has_all_tokens_that_are_required
     assert set(required.tolist()) <= expected_of([line], grams=grams)
 
 
-@many
-@given(st.lists(st.sampled_from([0x80, 0xA4, 0xC3, 0xE6, 0xF0, 0xFF]), max_size=9).map(bytes), st.data())
-def test_a_cut_anywhere_in_a_run_of_foreign_bytes_requires_only_what_is_there(run: bytes, data: st.DataObject) -> None:
-    start = data.draw(st.integers(0, len(run)))
-    end = data.draw(st.integers(start, len(run)))
-    left_open, right_open = start > 0, end < len(run)
-    required = piece_tokens(run[start:end], left_open=left_open, right_open=right_open)
-    assert set(required.tolist()) <= expected_of([run])
+@pytest.mark.parametrize("lead", [0x80, 0xBF, 0xC0, 0xDF, 0xE0, 0xEF, 0xF0, 0xFF], ids=hex)
+def test_a_cut_anywhere_in_a_run_of_foreign_bytes_requires_only_what_is_there(lead: int) -> None:
+    for continuation_count in range(5):
+        run = bytes([lead, *[0xA4] * continuation_count, 0xC3, 0xB6, lead, *[0xA4] * continuation_count])
+        there = expected_of([run])
+        for start in range(len(run)):
+            for end in range(start, len(run) + 1):
+                required = piece_tokens(run[start:end], left_open=start > 0, right_open=end < len(run))
+                assert set(required.tolist()) <= there, run[start:end]
 
 
 @many
@@ -488,6 +524,9 @@ CONTAINS: list[tuple[str | bytes, Sequence[str | bytes]]] = [
     ("äöü".encode()[1:], ["öü"]),  # the first one is
     (b"\xa4\xa4", []),  # continuation bytes that may belong to a character before
     (b"x\xa4\xa4\xa4", [b"\xa4\xa4"]),  # here none can
+    (b"\xc3\xa4\xc3 ", [b"\xc3\xa4\xc3"]),  # a character that is cut short, but not by the search
+    (b"\xf0\x9f\x98\x80\xf0\x9f\x98", []),
+    (b"\xf0\x9f\x98\x80\xf0\x9f\x98\x80", [b"\xf0\x9f\x98\x80\xf0\x9f\x98\x80"]),
 ]
 
 

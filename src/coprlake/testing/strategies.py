@@ -24,8 +24,9 @@ _SEPARATORS = st.sampled_from([b".", b".", b".", b":", b"-", b"_", b"/", b"@", b
 _MARKS = st.one_of(
     # Separators in a row link nothing and are a run of marks; other marks never link.
     st.text("${.-", min_size=1, max_size=5).map(str.encode),
-    # The edges of the four ranges of ASCII that are marks.
+    # The edges of the four ranges of ASCII that are marks; the first and the last of all also in grams.
     st.sampled_from([b"!", b"/", b":", b"@", b"[", b"`", b"{", b"~"]),
+    st.text("!~", min_size=3, max_size=6).map(str.encode),
 )
 # Tab, line end and NUL are blanks like the space. DEL is one too, but above 0x20: the scanner's search for the end of
 # a chunk passes it by. 0x1f and 0x20 are the last bytes below the edge.
