@@ -1,0 +1,52 @@
+"""Imports go one way, and importing the package costs nothing."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "coprlake"
+LAYERS = [{"config", "errors", "kernel"}, {"bits"}, {"sketch", "tokens"}, {"testing"}]
+"""Each layer may import itself and what stands before it; ``sketch`` may import ``tokens``, not the reverse."""
+
+
+def imports_of(path: Path) -> set[str]:
+    """The parts of coprlake that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("coprlake.")}
+    return found
+
+
+def layer_of(part: str) -> int:
+    return next(number for number, parts in enumerate(LAYERS) if part in parts)
+
+
+FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_go_one_way(path: Path) -> None:
+    part = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    imported = imports_of(path)
+    assert all(layer_of(other) <= layer_of(part) for other in imported), imported
+    if part == "tokens":
+        assert "sketch" not in imported
+
+
+def test_no_drawers() -> None:
+    drawers = {"utils", "core", "common", "helpers", "misc"}
+    assert not [path for path in SOURCE.rglob("*") if path.stem in drawers]
+
+
+def test_importing_coprlake_loads_no_kernels() -> None:
+    script = "import sys, coprlake; print(coprlake.__version__, {'numba', 'numpy', 'pyarrow'} & set(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "0.1.0 set()"

@@ -1,0 +1,51 @@
+"""The demo and the benchmarks run, on little data, and say what they promise to say."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import demo, signature_bits, sketch
+
+PROMISED = set(
+    "raw_bytes zstd3_seconds index_seconds seal_seconds distinct_tokens bits_per_token overhead_percent "
+    "absent_probes_per_second single_probe_microseconds error_rate peak_sketch_memory_bytes spill_count".split()
+)
+
+
+def test_the_sketch_benchmark_prints_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sketch.main(["--megabytes", "8", "--memory-limit-mib", "2", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert not PROMISED - set(figures)
+    assert figures["peak_sketch_memory_bytes"] <= 2 * 2**20
+    assert figures["spill_count"] >= 1
+    parts = {name: bits for name, bits in figures["bits_per_token"].items() if name != "total"}
+    assert sum(parts.values()) == pytest.approx(figures["bits_per_token"]["total"])
+    deviation = (2.0**-8 * (1 - 2.0**-8) / 2e6) ** 0.5
+    assert abs(figures["error_rate"] - figures["error_rate_in_theory"]) < 6 * deviation
+
+
+def test_the_sketch_benchmark_prints_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sketch.main(["--megabytes", "2"]) == 0
+    assert "overhead_percent" in capsys.readouterr().out
+
+
+def test_the_demo_misses_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo.main(["--megabytes", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "no matching batch was missed" in out
+    assert "whole sketch" in out
+
+
+def test_the_demo_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo.main(["--samples", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_the_signature_table_has_a_row_for_each_size(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signature_bits, "QUERIES", 50)
+    assert signature_bits.main(["--megabytes", "2"]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ") and "bits" not in line]
+    assert [int(row.split("|")[1]) for row in rows] == list(signature_bits.SIZES)
