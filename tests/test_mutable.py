@@ -128,7 +128,9 @@ class MutableSketchMachine(RuleBasedStateMachine):
         posting_starts = np.cumsum([0, *(len(postings) for _, postings in sets)], dtype=np.int64)
         tokens = array_of([token for own, _ in sets for token in own])
         postings = np.array([posting for _, own in sets for posting in sorted(own)], np.uint16)
-        assert self.sketch.insert_lists(tokens, token_starts, postings, posting_starts)
+        assert self.sketch.insert_lists(
+            tokens, token_starts, postings, posting_starts, 1 + max((max(own) for _, own in sets), default=-1)
+        )
         for own_tokens, own_postings in sets:
             self.note(own_tokens, own_postings)
 
@@ -240,7 +242,7 @@ def test_without_a_limit_the_same_goes_on() -> None:
     tokens = np.arange(1, 1 << 16, dtype=np.uint32) * np.uint32(2654435761)
     done = sketch.insert(tokens, 0)
     assert done < len(tokens)
-    sketch.lift_memory_limit()
+    sketch.set_memory_limit(None)
     assert sketch.insert(tokens[done:], 0) == len(tokens) - done
     assert sketch.token_count == len(tokens)
     assert sketch.peak_memory_bytes > LIMIT
@@ -251,7 +253,7 @@ def test_lists_beyond_the_limit_are_refused() -> None:
     tokens = array_of(range(1, 301))
     starts = np.arange(301)
     postings = np.array([posting for i in range(300) for posting in (i, LAST_POSTING)], np.uint16)
-    assert not sketch.insert_lists(tokens, starts, postings, 2 * starts)
+    assert not sketch.insert_lists(tokens, starts, postings, 2 * starts, LAST_POSTING + 1)
     assert sketch.peak_memory_bytes <= LIMIT
 
 

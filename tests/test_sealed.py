@@ -1,5 +1,6 @@
 """Sealing, the sealed sketch and its codes, spilling and merging, against a dict of sets."""
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from math import sqrt
 from pathlib import Path
@@ -111,7 +112,7 @@ def test_a_token_in_all_65536_postings_is_found_in_all() -> None:
     sketch = MutableSketch(None)
     everywhere = np.arange(LAST_POSTING + 1, dtype=np.uint16)
     starts = np.array([0, 1], np.int64)
-    assert sketch.insert_lists(array_of([7]), starts, everywhere, np.array([0, len(everywhere)]))
+    assert sketch.insert_lists(array_of([7]), starts, everywhere, np.array([0, len(everywhere)]), 1 << 16)
     sketch.insert(array_of([8]), LAST_POSTING)
     sealed = SealedSketch(bytes_of(sketch))
     sealed.verify()
@@ -577,3 +578,53 @@ def test_a_writer_without_anything_has_no_token_and_seals(tmp_path: Path) -> Non
         writer.seal(tmp_path / "s.copr")
     with SealedSketch.open(tmp_path / "s.copr") as sketch:
         assert sketch.token_count == 0
+
+
+def test_a_writer_that_was_sealed_goes_on_within_its_limit(tmp_path: Path) -> None:
+    limit = 2 << 20
+    random = np.random.default_rng(3)
+    with SketchWriter(limit, spill_folder=tmp_path) as writer:
+        tokens = random.integers(1, 1 << 32, 150_000, dtype=np.uint32)
+        for posting in range(3):
+            writer.insert(tokens[posting::3], posting)
+        writer.seal(tmp_path / "first.copr")
+        more = random.integers(1, 1 << 32, 150_000, dtype=np.uint32)
+        writer.insert(more, 3)
+        writer.seal(tmp_path / "second.copr")
+        assert writer.peak_memory_bytes <= limit
+        assert writer.spill_count >= 2
+    with SealedSketch.open(tmp_path / "second.copr") as sketch:
+        assert (sketch.list_ids(tokens) >= 0).all()
+        assert (sketch.list_ids(more) >= 0).all()
+
+
+def test_a_closed_writer_and_a_closed_sketch_refuse(tmp_path: Path) -> None:
+    writer = SketchWriter(spill_folder=tmp_path)
+    writer.insert(np.array([5], np.uint32), 0)
+    writer.seal(tmp_path / "a.copr")
+    writer.close()
+    sketch = SealedSketch.open(tmp_path / "a.copr")
+    sketch.close()
+    with pytest.raises(UsageError, match="closed"):
+        writer.insert(np.array([6], np.uint32), 1)
+    for asked in (writer, sketch):
+        with pytest.raises(UsageError, match="closed"):
+            asked.may_contain("error")
+    with pytest.raises(UsageError, match="closed"):
+        may_match_any([sketch], compile_expression(Token(5)))
+
+
+def test_several_threads_may_ask_one_sketch(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    with SketchWriter() as writer:
+        for posting in range(300):
+            writer.insert(random.integers(1, 400, 200, dtype=np.uint32), posting)
+        writer.seal(tmp_path / "a.copr")
+    with SealedSketch.open(tmp_path / "a.copr") as sketch, ThreadPoolExecutor(4) as threads:
+        tokens = np.arange(1, 400, dtype=np.uint32)
+        expected = [sketch.decode(int(list_id)).tolist() for list_id in sketch.list_ids(tokens)]
+
+        def ask(_: int) -> bool:
+            return [sketch.decode(int(list_id)).tolist() for list_id in sketch.list_ids(tokens)] == expected
+
+        assert all(threads.map(ask, range(16)))

@@ -374,7 +374,9 @@ def test_a_foreign_run_that_is_longer_than_the_room_grows_the_scanner() -> None:
     assert as_set(BatchScanner().scan(pa.array(batch))) == expected_of(batch)
 
 
-@pytest.mark.parametrize("form", ["{:05d}", "longname{:05d}", "a-name-of-16-and-{:05d}-more"], ids=len)
+@pytest.mark.parametrize(
+    "form", ["{:05d}", "longname{:05d}", "longname{:05d}-name-tail", "a-name-of-16-and-{:05d}-more"], ids=len
+)
 def test_tokens_are_reported_once_though_the_caches_of_chunks_forget(form: str) -> None:
     chunks = [form.format(i) for i in range((1 << CHUNK_CACHE_BITS) + 3000)]
     if config.DISABLE_JIT:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
-from numba import carray, njit, types
+from numba import config, njit, types
 from numba.extending import intrinsic, overload
+from numba.np import arrayobj
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,31 +73,37 @@ def view_kernel(function: Callable[P, R]) -> Callable[P, R]:
     return cast(Callable[P, R], njit(inline="always", **_OPTIONS)(function))
 
 
-def words_at(address: int, word_count: int) -> U64Array:
-    """The `word_count` 64-bit words that begin at `address`: how one kernel call looks into many mapped files.
-
-    The caller keeps the memory alive and vouches for the length. Inside a kernel this costs nothing.
-    """
+def _words_at(address: int, word_count: int) -> U64Array:
     pointer = ctypes.cast(int(address), ctypes.POINTER(ctypes.c_uint64))
     return np.ctypeslib.as_array(pointer, shape=(int(word_count),))
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _pointer(_typing: Any, _address: Any) -> Any:
-    signature = types.CPointer(types.uint64)(types.uint64)
+def _words_at_in_kernel(_typing: Any, _address: Any, _word_count: Any) -> Any:
+    kind = types.Array(types.uint64, 1, "C", readonly=True)
+    signature = kind(types.uint64, types.int64)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+        array = arrayobj.make_array(signature.return_type)(context, builder)
+        word_bytes = context.get_constant(types.intp, 8)
+        arrayobj.populate_array(
+            array,
+            data=builder.inttoptr(arguments[0], array.data.type),
+            shape=[arguments[1]],
+            strides=[word_bytes],
+            itemsize=word_bytes,
+            meminfo=None,
+        )
+        return array._getvalue()
 
     return signature, generate
 
 
-@overload(words_at, inline="always")  # type: ignore[untyped-decorator]
-def _words_at_in_kernel(address: Any, word_count: Any) -> Any:
-    def look(address: Any, word_count: Any) -> Any:
-        return carray(_pointer(np.uint64(address)), (word_count,), np.uint64)
+words_at: Callable[[int, int], U64Array] = _words_at if config.DISABLE_JIT else _words_at_in_kernel
+"""The words from an address on, so many of them: how one kernel call looks into many mapped files.
 
-    return look
+Only inside kernels. The caller keeps the memory alive and vouches for the length.
+"""
 
 
 def word_of(data: U8Array, offset: int) -> np.uint64:

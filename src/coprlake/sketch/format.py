@@ -208,7 +208,7 @@ def read_header(page: bytes, file_bytes: int, file: str | PathLike[str]) -> Head
 def check_footer(footer: bytes, header: Header, file: str | PathLike[str]) -> None:
     """Check the last bytes of the file against its header."""
     row = np.frombuffer(footer, FOOTER, 1)[0]
-    if row["magic"] != FOOTER_MAGIC or row["header_crc"] != header.crc:
+    if row["magic"] != FOOTER_MAGIC or row["header_crc"] != header.crc or row["zero"] != 0:
         _refuse(file, "footer", f"magic {FOOTER_MAGIC!r} and checksum {header.crc:08x}", repr(footer))
 
 
@@ -255,16 +255,16 @@ def section_sizes(header: Header) -> dict[str, tuple[int, int]]:
 
 def _check_sections(header: Header, file: str | PathLike[str]) -> None:
     end = PAGE_BYTES
-    sizes = section_sizes(header)
     for name in SECTIONS:
         offset, size, _ = header.sections[name]
         if offset != aligned(end) or offset + size > header.file_bytes - FOOTER_BYTES or size % 8:
             _refuse(
                 file, name, f"whole words from byte {aligned(end)} on, inside the file", f"{size} bytes at {offset}"
             )
-        least, most = sizes[name]
-        if not least <= size <= most:
-            _refuse(file, name, f"{least} bytes" if least == most else f"{least} to {most} bytes", f"{size} bytes")
         end = offset + size
     if end != header.file_bytes - FOOTER_BYTES:
         _refuse(file, "footer", f"at byte {end}", f"at byte {header.file_bytes - FOOTER_BYTES}")
+    for name, (least, most) in section_sizes(header).items():
+        size = header.sections[name][1]
+        if not least <= size <= most:
+            _refuse(file, name, f"{least} bytes" if least == most else f"{least} to {most} bytes", f"{size} bytes")

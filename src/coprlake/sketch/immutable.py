@@ -11,7 +11,7 @@ import numpy as np
 
 from coprlake.bits.prefix_sums import PrefixSums
 from coprlake.bits.sequence import position_width, read_bits
-from coprlake.errors import CorruptSketchError, NotFoundError, UnreadableSketchError
+from coprlake.errors import CorruptSketchError, NotFoundError, UnreadableSketchError, UsageError
 from coprlake.kernel import (
     I32Array,
     I64Array,
@@ -176,19 +176,34 @@ def _decode_lists(words: U64Array, state: I64Array, postings: U16Array, starts: 
     return True
 
 
+@kernel
+def _are_lists_sound(words: U64Array, out: U16Array, stack: I64Array) -> bool:
+    """Whether all lists can be decoded, one after another, and begin where the samples say."""
+    lists = _section(words, _LISTS)
+    offsets = _section(words, _LIST_OFFSETS)
+    width = position_width(len(lists))
+    position = 0
+    for rank in range(i64(words[_LIST_COUNT_AT])):
+        if rank % LIST_INTERVAL == 0 and position != i64(read_bits(offsets, rank // LIST_INTERVAL * width, width)):
+            return False
+        count, position = interpolative.decode(lists, position, i64(words[_POSTING_COUNT_AT]), out, stack)
+        if count == interpolative.CORRUPT:
+            return False
+    return True
+
+
 class SealedSketch(Sketch):
     """A sketch in its final form; reads what a query needs and nothing else.
 
-    Open one with `SealedSketch.open`; it is a context manager. Whatever the bytes are, it gives an answer or a
-    `FormatError`, and damage that an answer does not touch is found by `verify`.
+    Open one with `SealedSketch.open`; it is a context manager. Several threads may ask it at a time. Whatever the bytes
+    are, it gives an answer or a `FormatError`, and damage that an answer does not touch is found by `verify`.
     """
 
     def __init__(self, data: mmap.mmap | bytes, file: str | os.PathLike[str] = "<bytes>") -> None:
         self.file = os.fspath(file)
         self.header: Header = read_header(bytes(data[:PAGE_BYTES]), len(data), self.file)
         self._data = data
-        self._words: U64Array = np.frombuffer(data, "<u8")
-        self._stack = np.zeros(interpolative.STACK_SIZE, np.int64)
+        self._words: U64Array | None = np.frombuffer(data, "<u8")
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
@@ -217,7 +232,7 @@ class SealedSketch(Sketch):
 
     def close(self) -> None:
         """Let go of the file; the sketch cannot be used afterwards."""
-        self._words = np.zeros(0, np.uint64)
+        self._words = None
         if isinstance(self._data, mmap.mmap):
             self._data.close()
 
@@ -252,6 +267,8 @@ class SealedSketch(Sketch):
     @property
     def words(self) -> U64Array:
         """The file as one array."""
+        if self._words is None:
+            raise UsageError(f"{self.file}: the sketch is closed; open it again")
         return self._words
 
     def bytes_by_part(self) -> dict[str, int]:
@@ -262,14 +279,14 @@ class SealedSketch(Sketch):
     def list_ids(self, fingerprints: U32Array) -> I64Array:
         """The rank of each token's list, -1 where it is absent."""
         out = np.zeros(len(fingerprints), np.int64)
-        if not find_lists(self._words, fingerprints, out):
+        if not find_lists(self.words, np.ascontiguousarray(fingerprints, np.uint32), out):
             self._refuse("ranks", "numbers of tokens and lists that exist", "others")
         return out
 
     def decode(self, list_id: int) -> U16Array:
         """The postings of the list with this rank, ascending."""
         out = np.zeros(self.posting_count, np.uint16)
-        count = _decode_list(self._words, list_id, out, self._stack)
+        count = _decode_list(self.words, list_id, out, _new_stack())
         if count < 0:
             self._refuse("lists", f"postings below {self.posting_count} for list {list_id}", "something else")
         return out[:count]
@@ -278,7 +295,7 @@ class SealedSketch(Sketch):
         """Of every token, by minimal hash: what is stored of its fingerprint, and the rank of its list."""
         signatures = np.zeros(self.token_count, np.uint32)
         ranks = np.zeros(self.token_count, np.uint32)
-        _decode_tokens(self._words, signatures, ranks)
+        _decode_tokens(self.words, signatures, ranks)
         if len(ranks) and ranks.max() >= self.list_count:
             self._refuse("ranks", f"numbers below {self.list_count}", str(ranks.max()))
         return signatures, ranks
@@ -289,7 +306,7 @@ class SealedSketch(Sketch):
         postings = np.zeros(8 * self.list_count + self.posting_count, np.uint16)
         state = np.zeros(2, np.int64)
         while True:
-            if not _decode_lists(self._words, state, postings, starts, self._stack):
+            if not _decode_lists(self.words, state, postings, starts, _new_stack()):
                 self._refuse("lists", f"postings below {self.posting_count}", "something else")
             if state[0] == self.list_count:
                 return postings[: starts[-1]], starts
@@ -308,11 +325,17 @@ class SealedSketch(Sketch):
             end = offset + size
         check_footer(self._data[-FOOTER_BYTES:], self.header, self.file)
         self.tokens()
-        self.lists()
+        if not _are_lists_sound(self.words, np.empty(self.posting_count, np.uint16), _new_stack()):
+            self._refuse("lists", f"postings below {self.posting_count}", "something else")
 
     def _refuse(self, section: str, expected: str, found: str) -> NoReturn:
         advice = "the data is not affected: build the sketch again from its data file"
         raise CorruptSketchError(self.file, section=section, expected=expected, found=found, advice=advice)
+
+
+def _new_stack() -> I64Array:
+    """Of its own for each call: several threads may ask one sketch."""
+    return np.empty(interpolative.STACK_SIZE, np.int64)
 
 
 def may_match_any(sketches: Sequence[SealedSketch], program: Program) -> U8Array:

@@ -36,10 +36,12 @@ def add_sealed(target: MutableSketch, source: SealedSketch, *, posting_base: int
             f"{source.file}: {source.posting_count} postings from {posting_base} on do not fit below {POSTING_LIMIT}; "
             "merge fewer sketches"
         )
+    end = source.posting_count + posting_base if source.posting_count else 0
     fingerprints, ranks = source.tokens()
     postings, posting_starts = source.lists()
     token_starts = np.zeros(source.list_count + 1, np.int64)
     np.cumsum(np.bincount(ranks, minlength=source.list_count), out=token_starts[1:])
     grouped = np.zeros_like(fingerprints)
     _group_by_rank(fingerprints, ranks, token_starts[1:].copy(), grouped)
-    return target.insert_lists(grouped, token_starts, postings + np.uint16(posting_base), posting_starts)
+    shifted = (postings.astype(np.int64) + posting_base).astype(np.uint16)
+    return target.insert_lists(grouped, token_starts, shifted, posting_starts, end)

@@ -93,6 +93,7 @@ class MutableSketch(Sketch):
         """
         if not self._admit(posting):
             return 0
+        fingerprints = np.ascontiguousarray(fingerprints, np.uint32)
         self._epoch += 1
         own = np.array([posting], np.uint16)
         done = 0
@@ -102,14 +103,20 @@ class MutableSketch(Sketch):
                 return done
 
     def insert_lists(
-        self, fingerprints: U32Array, token_starts: I64Array, postings: U16Array, posting_starts: I64Array
+        self,
+        fingerprints: U32Array,
+        token_starts: I64Array,
+        postings: U16Array,
+        posting_starts: I64Array,
+        posting_count: int,
     ) -> bool:
         """Note many sets of postings at once, each with the tokens that have them: how sketches are merged.
 
         Set ``k`` is ``postings[posting_starts[k]:posting_starts[k + 1]]``, sorted, for the tokens
-        ``fingerprints[token_starts[k]:token_starts[k + 1]]``. Returns False if the memory limit came in between.
+        ``fingerprints[token_starts[k]:token_starts[k + 1]]``. `posting_count` is one more than the largest batch there
+        is, also if that has no token. Returns False if the memory limit came in between.
         """
-        if len(postings) and not self._admit(int(postings.max())):
+        if posting_count and not self._admit(posting_count - 1):
             return False
         done = np.zeros(2, np.int64)
         epoch = self._epoch + 1
@@ -121,9 +128,9 @@ class MutableSketch(Sketch):
                 return False
         return True
 
-    def lift_memory_limit(self) -> None:
-        """From here on, take what is needed: the last merge does so (paper 4.3)."""
-        self._limit_bytes = None
+    def set_memory_limit(self, memory_limit_bytes: int | None) -> None:
+        """From here on, grow up to this size; the last merge lifts the limit (paper 4.3)."""
+        self._limit_bytes = memory_limit_bytes
 
     def list_ids(self, fingerprints: U32Array) -> I64Array:
         """For each token the number that identifies its posting list in this sketch, -1 where it is absent.
@@ -131,7 +138,7 @@ class MutableSketch(Sketch):
         A token with a single posting has no list; its number is that posting with a mark.
         """
         values = np.zeros(len(fingerprints), np.uint32)
-        find_values(self._parts.entries, fingerprints, values)
+        find_values(self._parts.entries, np.ascontiguousarray(fingerprints, np.uint32), values)
         ids = values.astype(np.int64)
         ids[ids == 0] = -1
         return ids

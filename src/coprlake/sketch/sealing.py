@@ -105,8 +105,26 @@ def _encode_lists(
     return rank
 
 
+def _canonical_order(keys: U64Array, values: U32Array, sketch: MutableSketch) -> I64Array:
+    """The order of rising keys; lists with the same key, which are few, are ordered by their postings."""
+    order = np.argsort(keys, kind="stable")
+    rising = keys[order]
+    first = 0
+    for last in [*np.flatnonzero(rising[1:] != rising[:-1]).tolist(), len(order) - 1] if _has_ties(rising) else []:
+        if last > first:
+            group = order[first : last + 1]
+            postings = [sketch.decode(int(values[i])).tolist() for i in group]
+            order[first : last + 1] = group[sorted(range(len(group)), key=postings.__getitem__)]
+        first = last + 1
+    return order
+
+
+def _has_ties(rising: U64Array) -> bool:
+    return bool((rising[1:] == rising[:-1]).any())
+
+
 def rank_lists(sketch: MutableSketch, values: U32Array) -> Ranking:
-    """Order all distinct lists by how many tokens refer to them; the postings hash orders those with equally many.
+    """Order all distinct lists by how many tokens refer to them; ties go by postings hash, then postings.
 
     So the order follows from the content, and the same content gives the same bytes however it came about.
     """
@@ -119,8 +137,9 @@ def rank_lists(sketch: MutableSketch, values: U32Array) -> Ranking:
     hashes = np.zeros(len(postings), np.uint64)
     hash_each(postings, hashes)
     hashes = np.concatenate([hashes, lists.records[numbers, HASH].astype(np.uint64)])
-    order = np.argsort((~tokens << np.uint64(32)) | hashes, kind="stable")
-    all_values = np.concatenate([postings | DIRECT, numbers | LIST]).astype(np.uint32)[order]
+    all_values = np.concatenate([postings | DIRECT, numbers | LIST]).astype(np.uint32)
+    order = _canonical_order((~tokens << np.uint64(32)) | hashes, all_values, sketch)
+    all_values = all_values[order]
     ranks = np.zeros(len(order), np.uint32)
     ranks[order] = np.arange(len(order), dtype=np.uint32)
     direct_ranks = np.zeros(len(direct_tokens), np.uint32)

@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 
 from coprlake.config import FULL_SIGNATURE_BITS, MEMORY_LIMIT_BYTES, SHORT_LIST_POSTINGS, SIGNATURE_BITS
+from coprlake.errors import UsageError
 from coprlake.kernel import I64Array, U16Array, U32Array
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.sketch.merge import add_sealed
@@ -46,6 +47,7 @@ class SketchWriter(Sketch):
         self._peak_bytes = 0
         self._spill_count = 0
         self._merged = False
+        self._closed = False
         self._combinations: dict[tuple[int, ...], int] = {}
 
     @property
@@ -75,10 +77,12 @@ class SketchWriter(Sketch):
 
     @property
     def _parts(self) -> list[Sketch]:
+        self._check_open()
         return [*self._spilled, self._mutable]
 
     def insert(self, fingerprints: U32Array, posting: int) -> None:
         """Note that the tokens occur in batch `posting`."""
+        self._check_open()
         done = self._mutable.insert(fingerprints, posting)
         while done < len(fingerprints):
             self._spill()
@@ -100,13 +104,15 @@ class SketchWriter(Sketch):
 
         The parts are gone afterwards; the writer goes on with what it merged, and spills that when more comes.
         """
+        self._check_open()
         if self._spilled:
             self._peak_bytes = self.peak_memory_bytes
             self._merged = True
-            self._mutable.lift_memory_limit()
+            self._mutable.set_memory_limit(None)
             for part in self._spilled:
                 add_sealed(self._mutable, part)
-            self.close()
+            self._mutable.set_memory_limit(self._limit_bytes)
+            self._drop_spilled()
         return self._mutable
 
     def seal(
@@ -121,7 +127,12 @@ class SketchWriter(Sketch):
         return report
 
     def close(self) -> None:
-        """Remove the temporary files."""
+        """Remove the temporary files; the writer cannot be used afterwards."""
+        self._drop_spilled()
+        self._closed = True
+
+    def _drop_spilled(self) -> None:
+        self._combinations.clear()
         for part in self._spilled:
             part.close()
         self._spilled.clear()
@@ -136,6 +147,10 @@ class SketchWriter(Sketch):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError("the sketch writer is closed; begin a new one")
 
     def _own_lists(self, list_id: int) -> list[tuple[Sketch, int]]:
         combination = list(self._combinations)[list_id]
