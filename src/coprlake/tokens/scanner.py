@@ -428,24 +428,22 @@ class BatchScanner:
         self._seen = self._seen._replace(out=out, long_tokens=table)
 
 
+_BUFFERED_TYPES = (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())
+
+
 def string_buffers(strings: pa.Array) -> tuple[U8Array, I32Array | I64Array]:
     """The bytes of a column and the n + 1 offsets of its n values into them, as views where Arrow allows it."""
     if pa.types.is_dictionary(strings.type):
         strings = strings.unique().dictionary_decode()
-    if pa.types.is_null(strings.type):
+    kind = strings.type
+    if pa.types.is_null(kind):
         strings = pa.array([], pa.binary())
+    elif pa.types.is_string_view(kind) or pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
+        strings = strings.cast(pa.large_binary())
+    elif kind not in _BUFFERED_TYPES:
+        raise UsageError(f"cannot find tokens in a column of type {kind}; expected strings or bytes")
     if strings.null_count:
         strings = strings.drop_null()
-    kind = strings.type
-    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
-        strings = strings.cast(pa.large_binary())
-    elif not (
-        pa.types.is_string(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_large_binary(kind)
-    ):
-        raise UsageError(f"cannot find tokens in a column of type {kind}; expected strings or bytes")
     _, offsets, data = strings.buffers()
     wide = pa.types.is_large_string(strings.type) or pa.types.is_large_binary(strings.type)
     dtype: Any = np.int64 if wide else np.int32
