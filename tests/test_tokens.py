@@ -645,3 +645,21 @@ def test_fingerprints_of_similar_tokens_are_spread_evenly(form: str) -> None:
         seen = np.bincount(fingerprints >> np.uint32(shift) & np.uint32(255), minlength=256)
         chi_square = ((seen - count / 256) ** 2 / (count / 256)).sum()
         assert abs(chi_square - 255) <= 6 * np.sqrt(2 * 255)
+
+
+def test_dictionaries_of_views_and_values_that_do_not_occur() -> None:
+    values = pa.array(["used", "unused", None], pa.string_view())
+    column = pa.DictionaryArray.from_arrays(pa.array([0, None, 0, 2]), values)
+    assert set(BatchScanner().scan(column, grams=False).tolist()) == {fingerprint("used")}
+
+
+def test_a_column_without_chunks_is_judged_by_its_type() -> None:
+    assert len(BatchScanner().scan(pa.chunked_array([], pa.string()))) == 0
+    with pytest.raises(UsageError, match="int64"):
+        BatchScanner().scan(pa.chunked_array([], pa.int64()))
+
+
+def test_bytes_in_an_argument_that_is_no_utf8_are_searched_as_bytes() -> None:
+    argument = b"a \xff\xfe b".decode("utf-8", "surrogateescape")
+    assert contains_tokens(argument).tolist() == contains_tokens(b"a \xff\xfe b").tolist()
+    assert fingerprint(argument) == fingerprint(b"a \xff\xfe b")

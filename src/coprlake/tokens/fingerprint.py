@@ -64,7 +64,12 @@ def field_seed(field: str) -> np.uint64:
     return np.uint64(_seed_of(np.frombuffer(field.encode(), np.uint8)))
 
 
+def as_bytes(text: str | bytes) -> bytes:
+    """UTF-8; bytes that came in as lone surrogates, as in arguments of a command, become themselves again."""
+    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+
+
 def fingerprint(token: bytes | str, field: str = CONTENT) -> int:
     """The fingerprint of one whole token; ASCII case does not matter."""
-    data = token.encode() if isinstance(token, str) else token
+    data = as_bytes(token)
     return int(_fingerprint_of(np.frombuffer(data, np.uint8), field_seed(field)))

@@ -9,7 +9,7 @@ nothing can be ruled out.
 import numpy as np
 
 from coprlake.kernel import U8Array, U32Array, i64, kernel
-from coprlake.tokens.fingerprint import CONTENT, field_seed, fingerprint, polynomial_of
+from coprlake.tokens.fingerprint import CONTENT, as_bytes, field_seed, fingerprint, polynomial_of
 from coprlake.tokens.rules import LAST_BLANK, LAST_MARK, LAST_WORD, SYMBOLS, character_end
 from coprlake.tokens.scanner import COUNT, Seen, add_token, new_seen, scan_chunk
 
@@ -40,7 +40,7 @@ def piece_tokens(
     text: str | bytes, field: str = CONTENT, *, left_open: bool, right_open: bool, grams: bool = True
 ) -> U32Array:
     """The fingerprints that every line with this piece has, whose ends may be open: a prefix, for instance."""
-    data = np.frombuffer(text.encode() if isinstance(text, str) else text, np.uint8)
+    data = np.frombuffer(as_bytes(text), np.uint8)
     seen = new_seen(longest_batch_bytes=len(data))
     _scan_piece(data, left_open, right_open, field_seed(field), grams, seen)
     return seen.out[: seen.sizes[COUNT]].copy()

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 
 from coprlake.bits.sequence import low_mask
 from coprlake.bits.words import count_ones
@@ -382,7 +383,9 @@ class BatchScanner:
         grams: bool = True,
         whole_values: bool = False,
     ) -> U32Array:
-        """The distinct fingerprints of the tokens of `strings`, in the order of their first occurrence.
+        """The fingerprints of the distinct tokens of `strings`, in the order of their first occurrence.
+
+        Two tokens may share a fingerprint, which then may come twice.
 
         Args:
             strings: a column of strings or bytes of any Arrow string type, also with nulls, slices or dictionaries.
@@ -395,7 +398,8 @@ class BatchScanner:
         """
         seed = field_seed(field)
         self._clear()
-        for chunk in strings.chunks if isinstance(strings, pa.ChunkedArray) else (strings,):
+        chunks = strings.chunks if isinstance(strings, pa.ChunkedArray) else [strings]
+        for chunk in chunks or [pa.array([], strings.type)]:  # a column without chunks has a type, too
             data, starts = string_buffers(chunk)
             self._forget_chunks()
             line = 0
@@ -431,17 +435,24 @@ class BatchScanner:
 _BUFFERED_TYPES = (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())
 
 
+def _with_buffers(strings: pa.Array) -> pa.Array:
+    """The same values in a type that has offsets and bytes."""
+    kind = strings.type
+    if kind in _BUFFERED_TYPES:
+        return strings
+    if pa.types.is_null(kind):
+        return pa.array([], pa.binary())
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
+        return strings.cast(pa.large_binary())
+    raise UsageError(f"cannot find tokens in a column of type {kind}; expected strings or bytes")
+
+
 def string_buffers(strings: pa.Array) -> tuple[U8Array, I32Array | I64Array]:
     """The bytes of a column and the n + 1 offsets of its n values into them, as views where Arrow allows it."""
-    if pa.types.is_dictionary(strings.type):
-        strings = strings.unique().dictionary_decode()
-    kind = strings.type
-    if pa.types.is_null(kind):
-        strings = pa.array([], pa.binary())
-    elif pa.types.is_string_view(kind) or pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
-        strings = strings.cast(pa.large_binary())
-    elif kind not in _BUFFERED_TYPES:
-        raise UsageError(f"cannot find tokens in a column of type {kind}; expected strings or bytes")
+    if pa.types.is_dictionary(strings.type):  # each value once, and only values that occur
+        used = pa.compute.unique(strings.indices.drop_null())
+        strings = _with_buffers(strings.dictionary).take(used)
+    strings = _with_buffers(strings)
     if strings.null_count:
         strings = strings.drop_null()
     _, offsets, data = strings.buffers()
