@@ -4,7 +4,6 @@ import mmap
 import os
 import stat
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Final, NoReturn, Self
 
 import numpy as np
@@ -235,14 +234,6 @@ class SealedSketch(Sketch):
         self._words = None
         if isinstance(self._data, mmap.mmap):
             self._data.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def token_count(self) -> int:

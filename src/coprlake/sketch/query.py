@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -41,6 +42,17 @@ class Sketch(ABC):
     @abstractmethod
     def decode(self, list_id: int) -> U16Array:
         """The postings of a list, ascending."""
+
+    def close(self) -> None:  # noqa: B027 (a sketch in memory has nothing to let go of)
+        """Let go of files, if there are any; the sketch cannot be used afterwards."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def may_contain(self, token: str | bytes, field: str = CONTENT) -> bool:
         """Whether any batch can contain the token."""

@@ -10,8 +10,8 @@ import numpy as np
 
 from coprlake.kernel import U8Array, U32Array, i64, kernel
 from coprlake.tokens.fingerprint import CONTENT, as_bytes, field_seed, fingerprint, polynomial_of
-from coprlake.tokens.rules import LAST_BLANK, LAST_MARK, LAST_WORD, SYMBOLS, character_end
-from coprlake.tokens.scanner import COUNT, Seen, add_token, new_seen, scan_chunk
+from coprlake.tokens.rules import LAST_BLANK, LAST_MARK, LAST_WORD, SYMBOLS
+from coprlake.tokens.scanner import COUNT, Seen, add_character_pairs, add_token, new_seen, scan_chunk
 
 
 def term_tokens(text: str | bytes, field: str = CONTENT, *, grams: bool = True) -> U32Array:
@@ -110,11 +110,5 @@ def _scan_cut_foreign(
             announced = 2 if data[last] < 0xE0 else (3 if data[last] < 0xF0 else 4)
             if end - last < announced:
                 end = last
-    if start >= end:
-        return
-    first = start
-    second = character_end(data, first, end)
-    while second < end:
-        third = character_end(data, second, end)
-        add_token(polynomial_of(data, first, third), seed, seen)
-        first, second = second, third
+    if start < end:
+        add_character_pairs(data, start, end, seed, seen)

@@ -130,16 +130,21 @@ def _scan_marks(data: U8Array, start: int, end: int, seed: np.uint64, grams: boo
 
 
 @kernel
+def add_character_pairs(data: U8Array, start: int, end: int, seed: np.uint64, seen: Seen) -> None:
+    """Rule 8 for the characters of ``data[start:end]``."""
+    second = character_end(data, start, end)
+    while second < end:
+        third = character_end(data, second, end)
+        add_token(polynomial_of(data, start, third), seed, seen)
+        start, second = second, third
+
+
+@kernel
 def _scan_foreign(data: U8Array, start: int, end: int, seed: np.uint64, grams: bool, seen: Seen) -> int:
     """Rules 3 and 8 for the non-ASCII run `data[start:end]`; returns `end`."""
     add_token(polynomial_of(data, start, end), seed, seen)
     if grams:
-        first = start
-        second = character_end(data, first, end)
-        while second < end:
-            third = character_end(data, second, end)
-            add_token(polynomial_of(data, first, third), seed, seen)
-            first, second = second, third
+        add_character_pairs(data, start, end, seed, seen)
     return end
 
 
