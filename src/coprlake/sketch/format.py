@@ -80,6 +80,16 @@ HEADER: Final = np.dtype(
 )
 FOOTER: Final = np.dtype([("header_crc", "<u4"), ("zero", "<u4"), ("magic", "S8")])
 
+_PLAIN_FIELDS: Final = (
+    "file_bytes",
+    "rules_version",
+    "signature_bits",
+    "token_count",
+    "list_count",
+    "posting_count",
+    "level_count",
+    "fallback_count",
+)
 _REBUILD: Final = "the data is not affected: build the sketch again from its data file"
 _CRC_AT: Final = PREFIX.fields["header_crc"][1]  # type: ignore[index]
 
@@ -162,47 +172,41 @@ def read_header(page: bytes, file_bytes: int, file: str | PathLike[str]) -> Head
     """
     if len(page) < PAGE_BYTES or file_bytes < PAGE_BYTES + FOOTER_BYTES:
         _refuse(file, "header", f"at least {PAGE_BYTES + FOOTER_BYTES} bytes", f"{file_bytes} bytes")
-    prefix = np.frombuffer(page, PREFIX, 1)[0]
-    if prefix["magic"] != MAGIC.rstrip(b"\0"):
+    magic, major, minor, _, stated_crc, _ = np.frombuffer(page, PREFIX, 1)[0].item()
+    if magic != MAGIC:
         _refuse(file, "header", f"magic {MAGIC!r}", repr(page[:8]))
-    if _header_crc(page) != prefix["header_crc"]:
-        _refuse(file, "header", f"checksum {prefix['header_crc']:08x}", f"{_header_crc(page):08x}")
-    major, minor = int(prefix["major"]), int(prefix["minor"])
+    crc = _header_crc(page)
+    if crc != stated_crc:
+        _refuse(file, "header", f"checksum {stated_crc:08x}", f"{crc:08x}")
+    _check_version(major, minor, file)
+    values = dict(zip(HEADER.names or (), np.frombuffer(page, HEADER, 1)[0].item(), strict=True))
+    if values["rules_version"] > RULES_VERSION:
+        raise SketchTooNewError(
+            file,
+            section="header",
+            expected=f"token rules up to {RULES_VERSION}",
+            found=f"rules {values['rules_version']}",
+            advice="upgrade coprlake to read it",
+        )
+    rows = values["sections"].tolist()
+    header = Header(
+        sections={name: (offset, size, crc) for name, (offset, size, crc, _) in zip(SECTIONS, rows, strict=True)},
+        level_starts=tuple(values["level_starts"].tolist()),
+        crc=stated_crc,
+        object_id=bytes(values["object_id"]),
+        **{name: values[name] for name in _PLAIN_FIELDS},
+    )
+    _check_numbers(header, file_bytes, file)
+    _check_sections(header, file)
+    return header
+
+
+def _check_version(major: int, minor: int, file: str | PathLike[str]) -> None:
     versions = {"section": "header", "expected": f"format version {MAJOR}.x", "found": f"version {major}.{minor}"}
     if major > MAJOR:
         raise SketchTooNewError(file, **versions, advice="upgrade coprlake to read it")
     if major < MAJOR:
         raise SketchTooOldError(file, **versions, advice="build the sketch again from its data file")
-    header = np.frombuffer(page, HEADER, 1)[0]
-    if int(header["rules_version"]) > RULES_VERSION:
-        found = f"rules {int(header['rules_version'])}"
-        raise SketchTooNewError(
-            file,
-            section="header",
-            expected=f"token rules up to {RULES_VERSION}",
-            found=found,
-            advice="upgrade coprlake",
-        )
-    result = Header(
-        object_id=bytes(header["object_id"]),
-        rules_version=int(header["rules_version"]),
-        signature_bits=int(header["signature_bits"]),
-        token_count=int(header["token_count"]),
-        list_count=int(header["list_count"]),
-        posting_count=int(header["posting_count"]),
-        level_count=int(header["level_count"]),
-        fallback_count=int(header["fallback_count"]),
-        sections={
-            name: (int(row["offset"]), int(row["size"]), int(row["crc"]))
-            for name, row in zip(SECTIONS, header["sections"], strict=True)
-        },
-        level_starts=tuple(int(start) for start in header["level_starts"]),
-        file_bytes=int(header["file_bytes"]),
-        crc=int(prefix["header_crc"]),
-    )
-    _check_numbers(result, file_bytes, file)
-    _check_sections(result, file)
-    return result
 
 
 def check_footer(footer: bytes, header: Header, file: str | PathLike[str]) -> None:
@@ -220,6 +224,7 @@ def _check_numbers(header: Header, file_bytes: int, file: str | PathLike[str]) -
     if header.file_bytes != file_bytes:
         _refuse(file, "header", f"a file of {header.file_bytes} bytes", f"{file_bytes} bytes")
     bounds = {
+        "rules_version": (1, RULES_VERSION),
         "signature_bits": (1, FULL_SIGNATURE_BITS),
         "token_count": (0, 1 << FULL_SIGNATURE_BITS),
         "list_count": (0, header.token_count),
