@@ -32,6 +32,8 @@ from coprlake.tokens.scanner import BatchScanner
 
 CODEC = pa.Codec("zstd", compression_level=3)
 PROBES = 1_000_000
+CAPTION = """A batch is 512 KiB of logs; the scan opens every one. Where a text can only be pruned by its
+3-grams, and these are in every batch, as those of digits are, the sketch cannot help."""
 
 
 @dataclass
@@ -120,7 +122,7 @@ def ask(sketch: SealedSketch, query: Query) -> tuple[list[int], float]:
 
 def search_table(store: Store, queries: list[Query]) -> tuple[Table, int]:
     """Each query by the sketch and by scanning everything; also how many batches the sketch missed, which must be 0."""
-    table = Table(title="Needles", title_justify="left", caption="a batch is 512 KiB of logs; the scan opens every one")
+    table = Table(title="Needles", title_justify="left", caption=CAPTION)
     table.add_column("query", no_wrap=True)
     for name in ("batches that match", "left by the sketch", "opened for nothing", "ask the sketch", "whole search"):
         table.add_column(name, justify="right")

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from coprlake.config import BATCH_BYTES, MEMORY_LIMIT_BYTES, SIGNATURE_BITS
+from coprlake.errors import CoprlakeError
 from coprlake.kernel import U32Array
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.sketch.spilling import SketchWriter
@@ -197,6 +198,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--signature-bits", type=int, default=SIGNATURE_BITS)
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a list for people")
     options = parser.parse_args(arguments)
+    try:
+        return report(options)
+    except CoprlakeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def report(options: argparse.Namespace) -> int:
+    """Generate, measure, print."""
     logs = generate(options.set, megabytes=options.megabytes, seed=options.seed, samples=options.samples)
     batches = list(batches_by_source(logs, BATCH_BYTES))
     limit = int(options.memory_limit_mib * 2**20)

@@ -50,3 +50,9 @@ def test_the_signature_table_has_a_row_for_each_size(
     assert signature_bits.main(["--megabytes", "2"]) == 0
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ") and "bits" not in line]
     assert [int(row.split("|")[1]) for row in rows] == list(signature_bits.SIZES)
+
+
+@pytest.mark.parametrize("arguments", [["--megabytes", "0"], ["--signature-bits", "0"], ["--memory-limit-mib", "1"]])
+def test_the_sketch_benchmark_says_what_is_wrong(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert sketch.main(["--megabytes", "1", *arguments]) == 2
+    assert capsys.readouterr().err.startswith("error: ")

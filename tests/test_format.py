@@ -587,3 +587,14 @@ def test_a_damaged_file_gives_answers_or_errors_never_a_crash_and_verify_finds_e
 
 if __name__ == "__main__":
     query_damaged_files()
+
+
+def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UnreadableSketchError, match="something else"):
+        SealedSketch.open(tmp_path / "pipe")
+
+
+def test_a_path_that_no_file_can_have_is_refused() -> None:
+    with pytest.raises(UnreadableSketchError, match="null"):
+        SealedSketch.open("a\0b")

@@ -259,3 +259,8 @@ def test_the_command_writes_to_standard_output_and_reports_errors(
     command = [sys.executable, "-m", "coprlake.testing.generator", "--megabytes", "0.05", "--out", "-"]
     run = subprocess.run(command, capture_output=True, check=True)
     assert len(run.stdout) == pytest.approx(50_000, rel=0.1)
+
+
+def test_a_negative_seed_is_refused() -> None:
+    with pytest.raises(UsageError, match="seed"):
+        generate(megabytes=1, seed=-1)

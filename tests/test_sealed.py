@@ -11,7 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from coprlake import ANYTHING, MutableSketch, SealedSketch, SketchWriter, UsageError, all_of, any_of
+from coprlake import (
+    ANYTHING,
+    CorruptSketchError,
+    MutableSketch,
+    NotFoundError,
+    SealedSketch,
+    SketchWriter,
+    UsageError,
+    all_of,
+    any_of,
+)
 from coprlake.kernel import I64Array, U16Array, U32Array, U64Array
 from coprlake.sketch import interpolative
 from coprlake.sketch.algebra import Expression, Token, compile_expression
@@ -580,15 +590,19 @@ def test_a_writer_without_anything_has_no_token_and_seals(tmp_path: Path) -> Non
         assert sketch.token_count == 0
 
 
+TOKENS_BEYOND_THE_LIMIT = 150_000
+
+
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="too slow without the JIT")
 def test_a_writer_that_was_sealed_goes_on_within_its_limit(tmp_path: Path) -> None:
     limit = 2 << 20
     random = np.random.default_rng(3)
     with SketchWriter(limit, spill_folder=tmp_path) as writer:
-        tokens = random.integers(1, 1 << 32, 150_000, dtype=np.uint32)
+        tokens = random.integers(1, 1 << 32, TOKENS_BEYOND_THE_LIMIT, dtype=np.uint32)
         for posting in range(3):
             writer.insert(tokens[posting::3], posting)
         writer.seal(tmp_path / "first.copr")
-        more = random.integers(1, 1 << 32, 150_000, dtype=np.uint32)
+        more = random.integers(1, 1 << 32, TOKENS_BEYOND_THE_LIMIT, dtype=np.uint32)
         writer.insert(more, 3)
         writer.seal(tmp_path / "second.copr")
         assert writer.peak_memory_bytes <= limit
@@ -614,17 +628,97 @@ def test_a_closed_writer_and_a_closed_sketch_refuse(tmp_path: Path) -> None:
         may_match_any([sketch], compile_expression(Token(5)))
 
 
+BATCHES_TO_SHARE = 20 if config.DISABLE_JIT else 300
+
+
 def test_several_threads_may_ask_one_sketch(tmp_path: Path) -> None:
     random = np.random.default_rng(4)
     with SketchWriter() as writer:
-        for posting in range(300):
+        for posting in range(BATCHES_TO_SHARE):
             writer.insert(random.integers(1, 400, 200, dtype=np.uint32), posting)
         writer.seal(tmp_path / "a.copr")
     with SealedSketch.open(tmp_path / "a.copr") as sketch, ThreadPoolExecutor(4) as threads:
-        tokens = np.arange(1, 400, dtype=np.uint32)
+        tokens = np.arange(1, BATCHES_TO_SHARE, dtype=np.uint32)
         expected = [sketch.decode(int(list_id)).tolist() for list_id in sketch.list_ids(tokens)]
 
         def ask(_: int) -> bool:
             return [sketch.decode(int(list_id)).tolist() for list_id in sketch.list_ids(tokens)] == expected
 
         assert all(threads.map(ask, range(16)))
+
+
+def test_a_sketch_may_be_closed_while_it_is_asked(tmp_path: Path) -> None:
+    with SketchWriter() as writer:
+        writer.insert(np.arange(1, 50, dtype=np.uint32), 0)
+        writer.seal(tmp_path / "a.copr")
+    program = compile_expression(Token(5))
+
+    def ask(sketch: SealedSketch) -> bool:
+        try:
+            return bool(may_match_any([sketch], program)[0] == MIGHT)
+        except UsageError:
+            return True  # closed before it could be asked
+
+    with ThreadPoolExecutor(3) as threads:
+        for _ in range(20 if config.DISABLE_JIT else 300):
+            sketch = SealedSketch.open(tmp_path / "a.copr")
+            asked = [threads.submit(ask, sketch) for _ in range(2)]
+            threads.submit(sketch.close).result()
+            assert all(answer.result() for answer in asked)
+
+
+def test_closing_does_not_mind_that_somebody_holds_the_words(tmp_path: Path) -> None:
+    seal(MutableSketch(), tmp_path / "a.copr")
+    sketch = SealedSketch.open(tmp_path / "a.copr")
+    words = sketch.words
+    sketch.close()
+    assert words[0] != 0
+    with pytest.raises(UsageError, match="closed"):
+        sketch.verify()
+
+
+def test_a_batch_without_tokens_is_a_batch_also_when_memory_is_full(tmp_path: Path) -> None:
+    with SketchWriter(2 << 20, spill_folder=tmp_path) as writer:
+        tokens = np.arange(1, 1 << 16, dtype=np.uint32) * np.uint32(2654435761)
+        writer.insert(tokens[: 2000 if config.DISABLE_JIT else len(tokens)], 0)
+        while writer.memory_bytes + (12 << 16) <= 2 << 20:
+            writer.insert(np.random.default_rng(writer.token_count).integers(1, 1 << 32, 5000, dtype=np.uint32), 1)
+        writer.insert(np.zeros(0, np.uint32), LAST_POSTING)
+        assert writer.posting_count == LAST_POSTING + 1
+        assert writer.candidates(ANYTHING)[-1] == LAST_POSTING
+
+
+def test_damage_is_not_merged(tmp_path: Path) -> None:
+    source = MutableSketch()
+    source.insert(np.arange(1, 100, dtype=np.uint32), 0)
+    seal(source, tmp_path / "a.copr", signature_bits=32)
+    data = bytearray((tmp_path / "a.copr").read_bytes())
+    with SealedSketch.open(tmp_path / "a.copr") as sound:
+        data[sound.header.sections["signatures"][0]] ^= 1
+    target = MutableSketch()
+    with pytest.raises(CorruptSketchError, match="signatures"):
+        add_sealed(target, SealedSketch(bytes(data)))
+    assert target.token_count == 0
+
+
+def test_numbers_of_numpy_are_postings_and_other_arrays_are_no_fingerprints(tmp_path: Path) -> None:
+    sketch = MutableSketch()
+    assert sketch.insert(np.array([5], np.uint32), np.int64(1000)) == 1  # type: ignore[arg-type]
+    assert sketch.decode(int(sketch.list_ids(np.array([5], np.uint32))[0])).tolist() == [1000]
+    seal(sketch, tmp_path / "a.copr")
+    with SealedSketch.open(tmp_path / "a.copr") as sealed:
+        for asked in (sketch, sealed):
+            with pytest.raises(UsageError, match="uint32, not int64"):
+                asked.list_ids(np.array([5]))  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="not one of the 1 lists"):
+            sealed.decode(1)
+    with pytest.raises(TypeError):
+        sketch.insert(np.array([5], np.uint32), 1.0)  # type: ignore[arg-type]
+
+
+def test_sealing_into_a_folder_that_is_not_there_says_so(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="no such folder"):
+        seal(MutableSketch(), tmp_path / "nowhere" / "a.copr")
+    with pytest.raises(UsageError, match="is a folder"):
+        seal(MutableSketch(), tmp_path)
+    assert list(tmp_path.iterdir()) == []

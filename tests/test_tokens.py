@@ -663,3 +663,17 @@ def test_bytes_in_an_argument_that_is_no_utf8_are_searched_as_bytes() -> None:
     argument = b"a \xff\xfe b".decode("utf-8", "surrogateescape")
     assert contains_tokens(argument).tolist() == contains_tokens(b"a \xff\xfe b").tolist()
     assert fingerprint(argument) == fingerprint(b"a \xff\xfe b")
+
+
+def test_a_field_is_asked_as_it_is_indexed_by_default() -> None:
+    indexed = set(BatchScanner().scan(pa.array(["frontend-7 canary"]), "userapp").tolist())
+    assert fingerprint("frontend-7 canary", "userapp") in indexed
+    for text in ("frontend", "frontend-7", "frontend-7 canary"):
+        assert set(term_tokens(text, "userapp").tolist()) <= indexed
+    assert contains_tokens("ronten", "userapp").tolist() == []
+    assert term_tokens("frontend", "userapp").tolist() == [fingerprint("frontend", "userapp")]
+
+
+def test_half_a_surrogate_pair_can_be_asked_for() -> None:
+    assert contains_tokens("\ud800x\udfff").dtype == np.uint32
+    assert fingerprint("x", "\udc80") != fingerprint("x")

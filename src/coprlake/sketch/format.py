@@ -172,13 +172,15 @@ def read_header(page: bytes, file_bytes: int, file: str | PathLike[str]) -> Head
     """
     if len(page) < PAGE_BYTES or file_bytes < PAGE_BYTES + FOOTER_BYTES:
         _refuse(file, "header", f"at least {PAGE_BYTES + FOOTER_BYTES} bytes", f"{file_bytes} bytes")
-    magic, major, minor, _, stated_crc, _ = np.frombuffer(page, PREFIX, 1)[0].item()
+    magic, major, minor, header_bytes, stated_crc, _ = np.frombuffer(page, PREFIX, 1)[0].item()
     if magic != MAGIC:
         _refuse(file, "header", f"magic {MAGIC!r}", repr(page[:8]))
     crc = _header_crc(page)
     if crc != stated_crc:
         _refuse(file, "header", f"checksum {stated_crc:08x}", f"{crc:08x}")
     _check_version(major, minor, file)
+    if header_bytes != PAGE_BYTES:
+        _refuse(file, "header", f"a header of {PAGE_BYTES} bytes", f"{header_bytes} bytes")
     values = dict(zip(HEADER.names or (), np.frombuffer(page, HEADER, 1)[0].item(), strict=True))
     if values["rules_version"] > RULES_VERSION:
         raise SketchTooNewError(

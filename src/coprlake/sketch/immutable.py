@@ -4,6 +4,7 @@ import mmap
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, NoReturn, Self
 
 import numpy as np
@@ -37,7 +38,7 @@ from coprlake.sketch.format import (
     header_word,
     read_header,
 )
-from coprlake.sketch.query import Sketch
+from coprlake.sketch.query import Sketch, as_fingerprints
 from coprlake.sketch.ranks import decode_ranks, find_rank
 from coprlake.sketch.signatures import decode_signatures, fits_signature
 
@@ -195,7 +196,8 @@ class SealedSketch(Sketch):
     """A sketch in its final form; reads what a query needs and nothing else.
 
     Open one with `SealedSketch.open`; it is a context manager. Several threads may ask it at a time. Whatever the bytes
-    are, it gives an answer or a `FormatError`, and damage that an answer does not touch is found by `verify`.
+    are, it gives an answer or a `FormatError`, and damage that an answer does not touch is found by `verify`. The one
+    thing it cannot survive is a file that is cut short while it is mapped: write sketches anew, never in place.
     """
 
     def __init__(self, data: mmap.mmap | bytes, file: str | os.PathLike[str] = "<bytes>") -> None:
@@ -213,11 +215,11 @@ class SealedSketch(Sketch):
             FormatError: it is no sketch that this version can read; the subclass and the message tell why.
         """
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would make it wait
         except FileNotFoundError as error:
             raise NotFoundError(f"{os.fspath(path)}: no such sketch file; check the path") from error
-        except OSError as error:
-            _refuse_path(path, error.strerror or str(error), error)
+        except (OSError, ValueError) as error:
+            _refuse_path(path, getattr(error, "strerror", None) or str(error), error)
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
@@ -226,6 +228,8 @@ class SealedSketch(Sketch):
             if status.st_size == 0:
                 return cls(b"", path)
             return cls(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), path)
+        except OSError as error:
+            _refuse_path(path, error.strerror or str(error), error)
         finally:
             os.close(descriptor)
 
@@ -233,7 +237,8 @@ class SealedSketch(Sketch):
         """Let go of the file; the sketch cannot be used afterwards."""
         self._words = None
         if isinstance(self._data, mmap.mmap):
-            self._data.close()
+            with suppress(BufferError):  # another thread is asking: the file is let go with its last view
+                self._data.close()
 
     @property
     def token_count(self) -> int:
@@ -270,12 +275,14 @@ class SealedSketch(Sketch):
     def list_ids(self, fingerprints: U32Array) -> I64Array:
         """The rank of each token's list, -1 where it is absent."""
         out = np.zeros(len(fingerprints), np.int64)
-        if not find_lists(self.words, np.ascontiguousarray(fingerprints, np.uint32), out):
+        if not find_lists(self.words, as_fingerprints(fingerprints), out):
             self._refuse("ranks", "numbers of tokens and lists that exist", "others")
         return out
 
     def decode(self, list_id: int) -> U16Array:
         """The postings of the list with this rank, ascending."""
+        if not 0 <= list_id < self.list_count:
+            raise UsageError(f"{self.file}: list {list_id} is not one of the {self.list_count} lists of this sketch")
         out = np.zeros(self.posting_count, np.uint16)
         count = _decode_list(self.words, list_id, out, _new_stack())
         if count < 0:
@@ -305,6 +312,7 @@ class SealedSketch(Sketch):
 
     def verify(self) -> None:
         """Read the whole file and check all of it; raises `CorruptSketchError` for the first thing that is wrong."""
+        _ = self.words  # refuses if it is closed
         for name, (offset, size, crc) in self.header.sections.items():
             found = crc_of(self._data[offset : offset + size])
             if found != crc:
@@ -334,15 +342,16 @@ def may_match_any(sketches: Sequence[SealedSketch], program: Program) -> U8Array
 
     The address and length of each sketch are all that is looked at in Python.
     """
-    addresses = np.array([sketch.words.ctypes.data for sketch in sketches], np.uint64)
-    word_counts = np.array([len(sketch.words) for sketch in sketches], np.int64)
+    views = [sketch.words for sketch in sketches]  # held until the call is over: a sketch may be closed meanwhile
+    addresses = np.array([view.ctypes.data for view in views], np.uint64)
+    word_counts = np.array([len(view) for view in views], np.int64)
     list_ids = np.zeros(len(program.fingerprints), np.int64)
     out = np.zeros(len(sketches) + len(program.steps), np.uint8)
     find_in_sketches(addresses, word_counts, program.fingerprints, program.steps, list_ids, out)
     return out[: len(sketches)]
 
 
-def _refuse_path(path: str | os.PathLike[str], found: str, cause: OSError | None) -> NoReturn:
+def _refuse_path(path: str | os.PathLike[str], found: str, cause: Exception | None) -> NoReturn:
     raise UnreadableSketchError(
         path,
         section="file",

@@ -3,7 +3,7 @@
 The middle posting of a sorted list is coded first, as an offset into the values it can have when the postings left
 and right of it need room too; then the halves, each in the narrower range that the middle leaves. A run of neighbours
 costs no bit at all. A number below ``r`` takes ``floor(log2(r))`` or one bit more ("truncated binary"). The list's
-length stands in front as an Elias gamma code.
+length stands in front as an exponential Golomb code of order 2.
 """
 
 from typing import Final

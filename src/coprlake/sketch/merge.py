@@ -25,6 +25,7 @@ def add_sealed(target: MutableSketch, source: SealedSketch, *, posting_base: int
 
     Raises:
         UsageError: the source does not keep whole fingerprints, or a posting would not fit.
+        CorruptSketchError: the source is damaged; nothing was added.
     """
     if source.signature_bits != FULL_SIGNATURE_BITS:
         raise UsageError(
@@ -36,6 +37,7 @@ def add_sealed(target: MutableSketch, source: SealedSketch, *, posting_base: int
             f"{source.file}: {source.posting_count} postings from {posting_base} on do not fit below {POSTING_LIMIT}; "
             "merge fewer sketches"
         )
+    source.verify()  # damage must not become part of a sound file
     end = source.posting_count + posting_base if source.posting_count else 0
     fingerprints, ranks = source.tokens()
     postings, posting_starts = source.lists()

@@ -1,5 +1,6 @@
 """The mutable sketch: cheap to add to, and every token can be found at once (paper 3.2, 4.1)."""
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from coprlake.sketch.insertion import (
     slots_limit,
 )
 from coprlake.sketch.posting_lists import COUNT, FREE_LIST, LIVE_LISTS, NEXT_LIST, Lists, decode, new_lists
-from coprlake.sketch.query import Sketch
+from coprlake.sketch.query import Sketch, as_fingerprints
 from coprlake.sketch.token_map import DIRECT, PAYLOAD, find_values
 
 SMALLEST_MEMORY_LIMIT_BYTES = 2 << 20
@@ -91,9 +92,9 @@ class MutableSketch(Sketch):
         That is all of them unless the memory limit is reached: then the sketch stays as it is with the first so
         many, and takes no more.
         """
-        if not self._admit(posting):
+        if not self.admit(posting):
             return 0
-        fingerprints = np.ascontiguousarray(fingerprints, np.uint32)
+        fingerprints = as_fingerprints(fingerprints)
         self._epoch += 1
         own = np.array([posting], np.uint16)
         done = 0
@@ -112,11 +113,15 @@ class MutableSketch(Sketch):
     ) -> bool:
         """Note many sets of postings at once, each with the tokens that have them: how sketches are merged.
 
-        Set ``k`` is ``postings[posting_starts[k]:posting_starts[k + 1]]``, sorted, for the tokens
+        Set ``k`` is ``postings[posting_starts[k]:posting_starts[k + 1]]``, sorted and not empty, for the tokens
         ``fingerprints[token_starts[k]:token_starts[k + 1]]``. `posting_count` is one more than the largest batch there
-        is, also if that has no token. Returns False if the memory limit came in between.
+        is, also if that has no token; all postings are below. Returns False if the memory limit came in between.
         """
-        if posting_count and not self._admit(posting_count - 1):
+        if len(postings) and int(postings.max()) >= posting_count:
+            raise UsageError(f"posting {postings.max()} is not below the posting count of {posting_count}")
+        if (np.diff(posting_starts) <= 0).any():
+            raise UsageError("a set of postings is empty")
+        if posting_count and not self.admit(posting_count - 1):
             return False
         done = np.zeros(2, np.int64)
         epoch = self._epoch + 1
@@ -138,7 +143,7 @@ class MutableSketch(Sketch):
         A token with a single posting has no list; its number is that posting with a mark.
         """
         values = np.zeros(len(fingerprints), np.uint32)
-        find_values(self._parts.entries, np.ascontiguousarray(fingerprints, np.uint32), values)
+        find_values(self._parts.entries, as_fingerprints(fingerprints), values)
         ids = values.astype(np.int64)
         ids[ids == 0] = -1
         return ids
@@ -151,8 +156,9 @@ class MutableSketch(Sketch):
         decode(self._parts.lists, list_id & PAYLOAD, postings)
         return postings
 
-    def _admit(self, posting: int) -> bool:
-        """Be ready for postings up to this one; False if there is no memory for it."""
+    def admit(self, posting: int) -> bool:
+        """Be ready for postings up to this one, which then counts as a batch; False if there is no memory for it."""
+        posting = index(posting)
         if not 0 <= posting < POSTING_LIMIT:
             raise UsageError(f"posting {posting} is outside 0 to {POSTING_LIMIT - 1}; begin a new segment")
         if posting >= len(self._parts.direct_moves):

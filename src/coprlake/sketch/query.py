@@ -7,6 +7,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from coprlake.errors import UsageError
 from coprlake.kernel import I64Array, U8Array, U16Array, U32Array
 from coprlake.sketch.algebra import Expression, Program, Token, compile_expression, may_match
 from coprlake.tokens.fingerprint import CONTENT, fingerprint
@@ -20,6 +21,14 @@ class PostingsConsumer(Protocol):
 
     def should_stop(self) -> bool:
         """Whether further lists cannot change the result."""
+
+
+def as_fingerprints(fingerprints: U32Array) -> U32Array:
+    """The array as kernels take it; anything but unsigned numbers of 32 bits is refused, not cut."""
+    if not isinstance(fingerprints, np.ndarray) or fingerprints.dtype != np.uint32 or fingerprints.ndim != 1:
+        kind = getattr(fingerprints, "dtype", type(fingerprints).__name__)
+        raise UsageError(f"fingerprints must be a one-dimensional NumPy array of uint32, not {kind}")
+    return np.ascontiguousarray(fingerprints)
 
 
 class Sketch(ABC):
@@ -95,7 +104,7 @@ class _Evaluation:
     """Runs a program on one sketch, a byte a posting.
 
     A token's list waits on the stack as its number and is decoded, once, when a combination needs it, and not at all
-    when an "and" has become empty. Lists with low numbers come first: in both kinds of sketch these are the short ones.
+    when an "and" has become empty. Lists with low numbers come first: single postings have the lowest ones.
     """
 
     def __init__(self, sketch: Sketch) -> None:

@@ -25,7 +25,7 @@ def rank_width(rank: int) -> int:
 @kernel
 def _read_rank(ranks: U64Array, start: int, width: int) -> int:
     """The rank whose `width` bits begin at `start`; a width that no rank has, in a damaged file, is cut."""
-    width = min(width, 32)
+    width = min(width, 31)
     return (1 << width | i64(read_bits(ranks, start, width))) - 1
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from coprlake.bits.sequence import position_width, words_for, write_bits
 from coprlake.config import FULL_SIGNATURE_BITS, SIGNATURE_BITS
-from coprlake.errors import UsageError
+from coprlake.errors import NotFoundError, UsageError
 from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, i64, kernel
 from coprlake.sketch import interpolative
 from coprlake.sketch.bbhash import build_perfect_hash
@@ -264,6 +264,10 @@ def seal(
 
 def write_whole_file(path: Path, pieces: list[bytes]) -> None:
     """Write a file under another name, sync it, and only then give it its own."""
+    if not path.parent.is_dir():
+        raise NotFoundError(f"{path.parent}: no such folder for {path.name}; make it first")
+    if path.is_dir():
+        raise UsageError(f"{path}: is a folder; name a file to write")
     unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}.unfinished")
     try:
         with unfinished.open("wb") as file:
@@ -271,6 +275,11 @@ def write_whole_file(path: Path, pieces: list[bytes]) -> None:
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # the new name, too
+        finally:
+            os.close(folder)
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise

@@ -21,10 +21,11 @@ class SketchWriter(Sketch):
     """Takes the tokens of batches, can be asked at any time, and is sealed at the end.
 
     Args:
-        memory_limit_bytes: what the mutable sketch may take, growth included. The merge at the end takes as much as
-        if nothing
-            had been spilled, as in the paper.
+        memory_limit_bytes: what the mutable sketch may take, growth included. Sealing it, when it spills and at the
+            end, takes up to twice as much again for a moment; the merge at the end takes as much as if nothing had
+            been spilled, as in the paper.
         spill_folder: where temporary sketches go; None for the system's folder for such files.
+        short_list_postings: the longest posting list that is kept as sorted numbers rather than as a bitset.
 
     It is a context manager; leaving it removes its temporary files.
     """
@@ -47,6 +48,7 @@ class SketchWriter(Sketch):
         self._merged = False
         self._closed = False
         self._combinations: dict[tuple[int, ...], int] = {}
+        self._combination_list: list[tuple[int, ...]] = []
 
     @property
     def spill_count(self) -> int:
@@ -81,6 +83,9 @@ class SketchWriter(Sketch):
     def insert(self, fingerprints: U32Array, posting: int) -> None:
         """Note that the tokens occur in batch `posting`."""
         self._check_open()
+        self._combinations.clear()  # lists move with every insertion
+        if not self._mutable.admit(posting):
+            self._spill()
         done = self._mutable.insert(fingerprints, posting)
         while done < len(fingerprints):
             self._spill()
@@ -90,6 +95,7 @@ class SketchWriter(Sketch):
         """For each token a number that stands for its lists in all parts, -1 where no part has it."""
         rows = np.stack([part.list_ids(fingerprints) for part in self._parts])
         ids = [self._combinations.setdefault(tuple(column), len(self._combinations)) for column in rows.T.tolist()]
+        self._combination_list = list(self._combinations)
         return np.where(rows.max(axis=0) < 0, -1, np.array(ids, np.int64))
 
     def decode(self, list_id: int) -> U16Array:
@@ -116,7 +122,7 @@ class SketchWriter(Sketch):
     def seal(
         self, path: str | os.PathLike[str], *, signature_bits: int = SIGNATURE_BITS, object_id: bytes = bytes(16)
     ) -> SealReport:
-        """Write the final sketch."""
+        """Write the final sketch; arguments as of `coprlake.sketch.sealing.seal`."""
         started = time.perf_counter()
         merged = self.merged()
         merge_seconds = time.perf_counter() - started
@@ -143,7 +149,7 @@ class SketchWriter(Sketch):
             raise UsageError("the sketch writer is closed; begin a new one")
 
     def _own_lists(self, list_id: int) -> list[tuple[Sketch, int]]:
-        combination = list(self._combinations)[list_id]
+        combination = self._combination_list[list_id]
         return [(part, own) for part, own in zip(self._parts, combination, strict=False) if own >= 0]
 
     def _spill(self) -> None:

@@ -53,6 +53,16 @@ def _seed_of(data: U8Array) -> np.uint64:
     return seed ^ (seed >> _HALF)
 
 
+def as_bytes(text: str | bytes) -> bytes:
+    """UTF-8; bytes that came in as lone surrogates, as in arguments of a command, become themselves again."""
+    if isinstance(text, bytes):
+        return text
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half of a pair: no text has it, but asking for it is no mistake
+        return text.encode("utf-8", "surrogatepass")
+
+
 def field_seed(field: str) -> np.uint64:
     """What scopes a token to its field: 0 for the log line itself, a hash of the name for every other field.
 
@@ -61,12 +71,7 @@ def field_seed(field: str) -> np.uint64:
     """
     if field == CONTENT:
         return _ZERO
-    return np.uint64(_seed_of(np.frombuffer(field.encode(), np.uint8)))
-
-
-def as_bytes(text: str | bytes) -> bytes:
-    """UTF-8; bytes that came in as lone surrogates, as in arguments of a command, become themselves again."""
-    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+    return np.uint64(_seed_of(np.frombuffer(as_bytes(field), np.uint8)))
 
 
 def fingerprint(token: bytes | str, field: str = CONTENT) -> int:

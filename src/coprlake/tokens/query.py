@@ -14,19 +14,20 @@ from coprlake.tokens.rules import LAST_BLANK, LAST_MARK, LAST_WORD, SYMBOLS
 from coprlake.tokens.scanner import COUNT, Seen, add_character_pairs, add_token, new_seen, scan_chunk
 
 
-def term_tokens(text: str | bytes, field: str = CONTENT, *, grams: bool = True) -> U32Array:
+def term_tokens(text: str | bytes, field: str = CONTENT, *, grams: bool | None = None) -> U32Array:
     """The fingerprints that every line with `text` as a whole term has.
 
     Args:
         text: one token, or several with whatever stands between them.
         field: the field that is searched.
-        grams: whether that field is indexed with rules 6-8. The grams of whole tokens follow from the tokens, but
-            looking for them too makes a false positive much rarer.
+        grams: whether that field was indexed with rules 6-8; by default the log line is and other fields are not, as
+            in `BatchScanner.scan`. Say True only if it was: otherwise lines are lost. The grams of whole tokens follow
+            from the tokens, but looking for them too makes a false positive much rarer.
     """
     return piece_tokens(text, field, left_open=False, right_open=False, grams=grams)
 
 
-def contains_tokens(text: str | bytes, field: str = CONTENT, *, grams: bool = True) -> U32Array:
+def contains_tokens(text: str | bytes, field: str = CONTENT, *, grams: bool | None = None) -> U32Array:
     """The fingerprints that every line with `text` anywhere in it has; arguments as of `term_tokens`."""
     return piece_tokens(text, field, left_open=True, right_open=True, grams=grams)
 
@@ -37,12 +38,13 @@ def value_tokens(value: str | bytes, field: str) -> U32Array:
 
 
 def piece_tokens(
-    text: str | bytes, field: str = CONTENT, *, left_open: bool, right_open: bool, grams: bool = True
+    text: str | bytes, field: str = CONTENT, *, left_open: bool, right_open: bool, grams: bool | None = None
 ) -> U32Array:
     """The fingerprints that every line with this piece has, whose ends may be open: a prefix, for instance."""
     data = np.frombuffer(as_bytes(text), np.uint8)
     seen = new_seen(longest_batch_bytes=len(data))
-    _scan_piece(data, left_open, right_open, field_seed(field), grams, seen)
+    has_grams = field == CONTENT if grams is None else grams
+    _scan_piece(data, left_open, right_open, field_seed(field), has_grams, seen)
     return seen.out[: seen.sizes[COUNT]].copy()
 
 
@@ -58,7 +60,7 @@ def symbol_class(symbol: int) -> int:
 
 @kernel
 def _scan_piece(data: U8Array, left_open: bool, right_open: bool, seed: np.uint64, grams: bool, seen: Seen) -> None:
-    """Add the tokens that a line with this piece must have; `seen` has room for all."""
+    """Add the tokens that a line with this piece must have; `seen` has room (fewer would only prune less)."""
     end = len(data)
     if end == 0:
         return

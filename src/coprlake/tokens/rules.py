@@ -2,7 +2,7 @@
 
 Every byte is one *symbol*. Upper and lower case of an ASCII letter share a symbol, so lower-casing happens by looking
 the symbol up. Symbols are numbered so that the class of a byte is a range test, and so that up to three symbols of one
-class make a small number (see `gram_number`), which is how grams are deduplicated with one bit each.
+class make a small number (see `GRAM_RADIX`), which is how grams are deduplicated with one bit each.
 
 | symbols    | bytes                                  | class   | rules that use the class     |
 |------------|----------------------------------------|---------|------------------------------|

@@ -373,7 +373,7 @@ def new_seen(longest_batch_bytes: int | None = None) -> Seen:
 class BatchScanner:
     """Turns batches of strings into distinct fingerprints; one scanner serves batch after batch.
 
-    Its working memory is about 0.7 MiB and grows with the number of distinct tokens of the largest batch, not with
+    Its working memory is about 1.1 MiB and grows with the number of distinct tokens of the largest batch, not with
     the number of batches.
     """
 
@@ -385,8 +385,8 @@ class BatchScanner:
         strings: pa.Array | pa.ChunkedArray,
         field: str = CONTENT,
         *,
-        grams: bool = True,
-        whole_values: bool = False,
+        grams: bool | None = None,
+        whole_values: bool | None = None,
     ) -> U32Array:
         """The fingerprints of the distinct tokens of `strings`, in the order of their first occurrence.
 
@@ -395,12 +395,14 @@ class BatchScanner:
         Args:
             strings: a column of strings or bytes of any Arrow string type, also with nulls, slices or dictionaries.
             field: the field that the column is; tokens are scoped to it.
-            grams: rules 1-8, which `contains` needs; without, rules 1-5.
-            whole_values: each value is also one token, which equality of fields needs.
+            grams: rules 1-8, which `contains` needs; without, rules 1-5. By default the log line has them.
+            whole_values: each value is also one token, which equality needs. By default all other fields have them.
 
         Returns:
             A view that is valid until the next call.
         """
+        grams = field == CONTENT if grams is None else grams
+        whole_values = field != CONTENT if whole_values is None else whole_values
         seed = field_seed(field)
         self._clear()
         chunks = strings.chunks if isinstance(strings, pa.ChunkedArray) else [strings]

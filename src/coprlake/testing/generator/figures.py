@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from coprlake.testing.generator.logset import LogSet, batches_by_source
-from coprlake.tokens.scanner import BatchScanner
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,8 @@ class Figures:
 
 def measure(logs: LogSet, batch_bytes: int = 512 * 1024) -> Figures:
     """The figures of ``logs`` over its batches by source; tokens are told apart by their 32-bit fingerprints."""
+    from coprlake.tokens.scanner import BatchScanner  # not at the top: it brings Numba, which `--help` can do without
+
     codec = pa.Codec("zstd", compression_level=3)
     scanner = BatchScanner()
     compressed_bytes = 0

@@ -53,6 +53,8 @@ def generate(
 
     Lines are shuffled over all sources; those of one source keep the order of their times.
     """
+    if seed < 0:
+        raise UsageError(f"a seed is 0 or more, not {seed}")
     shape = shape_named(name)
     if megabytes is not None and not megabytes > 0:
         raise UsageError(f"megabytes must be more than 0, found {megabytes}")
