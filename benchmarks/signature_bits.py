@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from coprlake.config import BATCH_BYTES
+from coprlake.errors import CoprlakeError
 from coprlake.sketch.algebra import all_tokens
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.sketch.spilling import SketchWriter
@@ -54,7 +55,16 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--megabytes", type=float, default=128)
     options = parser.parse_args(arguments)
-    logs = generate(megabytes=options.megabytes)
+    try:
+        return print_table(options.megabytes)
+    except CoprlakeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def print_table(megabytes: float) -> int:
+    """Index the logs once, seal them with each size, print a row for each."""
+    logs = generate(megabytes=megabytes)
     batches = list(batches_by_source(logs, BATCH_BYTES))
     scanner = BatchScanner()
     opening = opening_seconds(batches)

@@ -56,3 +56,8 @@ def test_the_signature_table_has_a_row_for_each_size(
 def test_the_sketch_benchmark_says_what_is_wrong(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert sketch.main(["--megabytes", "1", *arguments]) == 2
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_the_signature_benchmark_says_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    assert signature_bits.main(["--megabytes", "0"]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
