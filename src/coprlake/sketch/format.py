@@ -91,6 +91,7 @@ _PLAIN_FIELDS: Final = (
     "fallback_count",
 )
 _REBUILD: Final = "the data is not affected: build the sketch again from its data file"
+_NO_SKETCH: Final = "this is no whole sketch: check the path, or build the sketch again from its data file"
 _CRC_AT: Final = PREFIX.fields["header_crc"][1]  # type: ignore[index]
 
 
@@ -171,10 +172,10 @@ def read_header(page: bytes, file_bytes: int, file: str | PathLike[str]) -> Head
         SketchTooOldError: the page is sound, but of a format that is no longer read.
     """
     if len(page) < PAGE_BYTES or file_bytes < PAGE_BYTES + FOOTER_BYTES:
-        _refuse(file, "header", f"at least {PAGE_BYTES + FOOTER_BYTES} bytes", f"{file_bytes} bytes")
+        _refuse(file, "header", f"at least {PAGE_BYTES + FOOTER_BYTES} bytes", f"{file_bytes} bytes", _NO_SKETCH)
     magic, major, minor, header_bytes, stated_crc, _ = np.frombuffer(page, PREFIX, 1)[0].item()
     if magic != MAGIC:
-        _refuse(file, "header", f"magic {MAGIC!r}", repr(page[:8]))
+        _refuse(file, "header", f"magic {MAGIC!r}", repr(page[:8]), _NO_SKETCH)
     crc = _header_crc(page)
     if crc != stated_crc:
         _refuse(file, "header", f"checksum {stated_crc:08x}", f"{crc:08x}")
@@ -218,8 +219,8 @@ def check_footer(footer: bytes, header: Header, file: str | PathLike[str]) -> No
         _refuse(file, "footer", f"magic {FOOTER_MAGIC!r} and checksum {header.crc:08x}", repr(footer))
 
 
-def _refuse(file: str | PathLike[str], section: str, expected: str, found: str) -> None:
-    raise CorruptSketchError(file, section=section, expected=expected, found=found, advice=_REBUILD)
+def _refuse(file: str | PathLike[str], section: str, expected: str, found: str, advice: str = _REBUILD) -> None:
+    raise CorruptSketchError(file, section=section, expected=expected, found=found, advice=advice)
 
 
 def _check_numbers(header: Header, file_bytes: int, file: str | PathLike[str]) -> None:
