@@ -8,7 +8,18 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "coprlake"
-LAYERS = [{"config", "errors", "kernel"}, {"bits"}, {"sketch", "tokens"}, {"testing"}]
+LAYERS = [
+    {"config", "errors", "kernel", "records"},
+    {"bits"},
+    {"sketch", "tokens"},
+    {"predicate"},
+    {"segment", "intake"},
+    {"table"},
+    {"query"},
+    {"store"},
+    {"testing"},
+    {"cli"},
+]
 """Each layer may import itself and what stands before it; ``sketch`` may import ``tokens``, not the reverse."""
 
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from coprlake.errors import UsageError
 from coprlake.kernel import I64Array, U8Array, U16Array, U32Array
+from coprlake.records import CONTENT
 from coprlake.sketch.algebra import Expression, Program, Token, compile_expression, may_match
-from coprlake.tokens.fingerprint import CONTENT, fingerprint
+from coprlake.tokens.fingerprint import fingerprint
 
 
 class PostingsConsumer(Protocol):

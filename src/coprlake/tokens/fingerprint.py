@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 
 from coprlake.kernel import U8Array, kernel
+from coprlake.records import CONTENT
 from coprlake.tokens.rules import SYMBOLS
 
 FINGERPRINT_BITS: Final = 32
-CONTENT: Final = "content"
 
 BASE: Final = np.uint64(0xD6E8FEB86659FD93)
 _MIX1: Final = np.uint64(0xFF51AFD7ED558CCD)

@@ -9,7 +9,8 @@ nothing can be ruled out.
 import numpy as np
 
 from coprlake.kernel import U8Array, U32Array, i64, kernel
-from coprlake.tokens.fingerprint import CONTENT, as_bytes, field_seed, fingerprint, polynomial_of
+from coprlake.records import CONTENT
+from coprlake.tokens.fingerprint import as_bytes, field_seed, fingerprint, polynomial_of
 from coprlake.tokens.rules import LAST_BLANK, LAST_MARK, LAST_WORD, SYMBOLS
 from coprlake.tokens.scanner import COUNT, Seen, add_character_pairs, add_token, new_seen, scan_chunk
 

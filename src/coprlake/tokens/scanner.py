@@ -14,8 +14,9 @@ import pyarrow as pa
 from coprlake.bits.sequence import low_mask
 from coprlake.bits.words import count_ones
 from coprlake.kernel import I32Array, I64Array, U8Array, U32Array, U64Array, i64, kernel, word_of
+from coprlake.records import CONTENT
 from coprlake.tokens.columns import string_buffers
-from coprlake.tokens.fingerprint import BASE, CONTENT, field_seed, finish, polynomial_of
+from coprlake.tokens.fingerprint import BASE, field_seed, finish, polynomial_of
 from coprlake.tokens.rules import (
     DOT,
     GRAM_NUMBERS,

@@ -1,0 +1,31 @@
+"""A log record: the columns that every table has, and what each of them means."""
+
+from typing import Final
+
+import pyarrow as pa
+
+TIMESTAMP: Final = "timestamp"
+SOURCE: Final = "source"
+LOGLEVEL: Final = "loglevel"
+CONTENT: Final = "content"
+ATTRIBUTES: Final = "attributes"
+DAY: Final = "day"
+"""The day of the timestamp, UTC: what a table is partitioned by unless another column is named."""
+
+TIMESTAMP_TYPE: Final = pa.timestamp("us", tz="UTC")
+ATTRIBUTES_TYPE: Final = pa.map_(pa.string(), pa.string())
+
+SCHEMA: Final = pa.schema(
+    [
+        (TIMESTAMP, TIMESTAMP_TYPE),
+        (SOURCE, pa.string()),
+        (LOGLEVEL, pa.string()),
+        (CONTENT, pa.string()),
+        (ATTRIBUTES, ATTRIBUTES_TYPE),
+    ]
+)
+"""When it happened, where the line came from, how bad it is, the line itself, and what has no column of its own.
+
+Any column may be null. Further typed columns may follow; a key of the attributes means the same as a column of that
+name.
+"""
