@@ -12,10 +12,11 @@ from numba import config
 
 from coprlake.errors import UsageError
 from coprlake.kernel import U32Array
+from coprlake.records import CONTENT
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.testing import naive
 from coprlake.testing.strategies import lines, searches, text_lines
-from coprlake.tokens.fingerprint import CONTENT, fingerprint
+from coprlake.tokens.fingerprint import fingerprint
 from coprlake.tokens.query import contains_tokens, piece_tokens, symbol_class, term_tokens, value_tokens
 from coprlake.tokens.rules import SEPARATORS, SYMBOLS
 from coprlake.tokens.scanner import CHUNK_CACHE_BITS, BatchScanner, new_seen
