@@ -9,7 +9,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "coprlake"
 LAYERS = [
-    {"config", "errors", "kernel", "records"},
+    {"config", "errors", "files", "kernel", "records"},
     {"bits"},
     {"sketch", "tokens"},
     {"predicate"},

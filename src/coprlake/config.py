@@ -19,3 +19,24 @@ SIGNATURE_BITS: Final = 8
 
 FULL_SIGNATURE_BITS: Final = 32
 """A signature that is the whole fingerprint: such a sketch can be merged with others (paper 4.3)."""
+
+SLOT_COUNT: Final = 32
+"""Batches that are open at a time in a segment; with the size of a batch this bounds what waits in memory."""
+
+SEGMENT_BYTES: Final = 1024 * 1024 * 1024
+"""Raw text of a segment: sealed when it has so much. A file of some 120 MB, as lakehouse engines like them."""
+
+OPEN_SEGMENTS: Final = 64
+"""Partitions that a writer keeps open at a time; one more, and the one that waited longest is sealed."""
+
+MERGEABLE_BYTES: Final = SEGMENT_BYTES // 16
+"""A segment with less raw text keeps whole fingerprints, so that `optimize` can merge it without the logs."""
+
+DATA_LEVEL: Final = 3
+"""Zstandard level of data as it comes in."""
+
+OPTIMIZED_LEVEL: Final = 9
+"""Zstandard level of data that `optimize` writes."""
+
+WRITER_MEMORY_BYTES: Final = 160 * 1024 * 1024
+"""What the sketches and open batches of all segments of a writer may take before the largest is sealed."""

@@ -19,6 +19,10 @@ class NotFoundError(CoprlakeError, FileNotFoundError):
     """A file, folder or table that was named is not there."""
 
 
+class StorageError(CoprlakeError, OSError):
+    """A file could not be read or written: a full disk, no permission, a lost connection."""
+
+
 class ConflictError(CoprlakeError):
     """Somebody else changed the same thing first; nothing was written."""
 
@@ -62,6 +66,18 @@ class SketchTooNewError(FormatError):
 
 class UnreadableSketchError(FormatError):
     """The path cannot be read as a file at all: a directory, a device, no permission."""
+
+
+class CorruptSidecarError(FormatError):
+    """What stands behind the sketch in a sidecar is damaged, or belongs to other data."""
+
+
+class UnreadableDataError(FormatError):
+    """A data file of a table is not there, or is not the Parquet file that the table says."""
+
+
+class UnreadableTableError(FormatError):
+    """A table that this version cannot read or write, such as one with a newer protocol."""
 
 
 def _rebuild_format_error(kind: type[FormatError], file: str, arguments: dict[str, str]) -> FormatError:

@@ -200,7 +200,7 @@ class SealedSketch(Sketch):
     thing it cannot survive is a file that is cut short while it is mapped: write sketches anew, never in place.
     """
 
-    def __init__(self, data: mmap.mmap | bytes, file: str | os.PathLike[str] = "<bytes>") -> None:
+    def __init__(self, data: mmap.mmap | memoryview | bytes, file: str | os.PathLike[str] = "<bytes>") -> None:
         self.file = os.fspath(file)
         self.header: Header = read_header(bytes(data[:PAGE_BYTES]), len(data), self.file)
         self._data = data
@@ -314,7 +314,7 @@ class SealedSketch(Sketch):
         """Read the whole file and check all of it; raises `CorruptSketchError` for the first thing that is wrong."""
         _ = self.words  # refuses if it is closed
         for name, (offset, size, crc) in self.header.sections.items():
-            found = crc_of(self._data[offset : offset + size])
+            found = crc_of(bytes(self._data[offset : offset + size]))
             if found != crc:
                 self._refuse(name, f"checksum {crc:08x}", f"{found:08x}")
         end = PAGE_BYTES
@@ -322,7 +322,7 @@ class SealedSketch(Sketch):
             if any(self._data[end:offset]):
                 self._refuse(name, "zeros in front", "other bytes")
             end = offset + size
-        check_footer(self._data[-FOOTER_BYTES:], self.header, self.file)
+        check_footer(bytes(self._data[-FOOTER_BYTES:]), self.header, self.file)
         self.tokens()
         if not _are_lists_sound(self.words, np.empty(self.posting_count, np.uint16), _new_stack()):
             self._refuse("lists", f"postings below {self.posting_count}", "something else")

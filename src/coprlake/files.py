@@ -1,0 +1,181 @@
+"""All access to the files of a table: one folder on any file system that pyarrow knows.
+
+Names are relative to the folder and use ``/``. What is on this machine is mapped; what is elsewhere is read. Nothing is
+ever changed in place: a file is written whole, or streamed to a name that nobody knows yet.
+"""
+
+import mmap
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyarrow import fs
+
+from coprlake.errors import NotFoundError, StorageError, UsageError
+
+
+class FileEntry(NamedTuple):
+    """One file of a listing."""
+
+    name: str
+    size_bytes: int
+    modified_ns: int
+
+
+class Folder:
+    """A folder, local or in an object store."""
+
+    def __init__(self, filesystem: fs.FileSystem, root: str, uri: str) -> None:
+        self.filesystem = filesystem
+        self.root = root.rstrip("/") or "/"
+        self.uri = uri
+        self.is_local = isinstance(filesystem, fs.LocalFileSystem)
+
+    @classmethod
+    def of(cls, uri: str | os.PathLike[str]) -> "Folder":
+        """The folder at a path or URI; it need not be there yet."""
+        text = os.fspath(uri)
+        if not text:
+            raise UsageError("the table's path is empty; name a folder, such as ./logs")
+        if "://" not in text:
+            path = str(Path(text).absolute())
+            return cls(fs.LocalFileSystem(), path, path)
+        try:
+            filesystem, root = fs.FileSystem.from_uri(text)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+            raise UsageError(f"{text}: cannot be opened as a folder; {_first_line(error)}") from error
+        return cls(filesystem, root, root if isinstance(filesystem, fs.LocalFileSystem) else text)
+
+    def __repr__(self) -> str:
+        return f"Folder({self.uri!r})"
+
+    def path(self, name: str) -> str:
+        """The file's path on its file system."""
+        return f"{self.root}/{name}" if name else self.root
+
+    def sub(self, name: str) -> "Folder":
+        """A folder inside this one."""
+        return Folder(self.filesystem, self.path(name), f"{self.uri.rstrip('/')}/{name}")
+
+    def exists(self, name: str = "") -> bool:
+        """Whether there is a file or folder of this name."""
+        return bool(self._info(name).type != fs.FileType.NotFound)
+
+    def entry(self, name: str) -> FileEntry | None:
+        """Size and time of one file, None if there is none."""
+        info = self._info(name)
+        return None if info.type != fs.FileType.File else FileEntry(name, info.size, info.mtime_ns or 0)
+
+    def list(self, under: str = "") -> list[FileEntry]:
+        """All files in this folder and the folders below, by name; none if there is no such folder."""
+        selector = fs.FileSelector(self.path(under), allow_not_found=True, recursive=True)
+        with _storage_errors(self.path(under)):
+            found = self.filesystem.get_file_info(selector)
+        start = len(self.root.rstrip("/")) + 1
+        files = [info for info in found if info.type == fs.FileType.File]
+        return sorted(FileEntry(info.path[start:], info.size, info.mtime_ns or 0) for info in files)
+
+    def open(self, name: str) -> pa.NativeFile:
+        """A file to read at random; mapped when it is on this machine."""
+        with _storage_errors(self.path(name)):
+            if self.is_local:
+                return pa.memory_map(self.path(name))
+            return self.filesystem.open_input_file(self.path(name))
+
+    def data(self, name: str) -> mmap.mmap | bytes:
+        """The bytes of a whole, small file: mapped if that is possible, so that only what is looked at is read."""
+        with _storage_errors(self.path(name)):
+            if not self.is_local:
+                with self.filesystem.open_input_file(self.path(name)) as file:
+                    return bytes(file.readall())
+            descriptor = os.open(self.path(name), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                if os.fstat(descriptor).st_size == 0:
+                    return b""
+                return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+            finally:
+                os.close(descriptor)
+
+    def create(self, name: str) -> pa.NativeFile:
+        """A new file to write from its beginning; the folders above it are made."""
+        with _storage_errors(self.path(name)):
+            parent = self.path(name).rpartition("/")[0]
+            self.filesystem.create_dir(parent, recursive=True)
+            return self.filesystem.open_output_stream(self.path(name), compression=None)
+
+    def write(self, name: str, pieces: Iterable[bytes]) -> None:
+        """Write a small file whole and synced; a reader sees the old one, the new one or none, never a part."""
+        unfinished = f"{name}.unfinished" if self.is_local else name  # an object appears when its stream is closed
+        with _storage_errors(self.path(name)):
+            try:
+                with self.create(unfinished) as file:
+                    for piece in pieces:
+                        file.write(piece)
+                self.sync(unfinished)
+                if unfinished != name:
+                    self.filesystem.move(self.path(unfinished), self.path(name))
+                    self._sync_folder(name)
+            except BaseException:
+                self.remove(unfinished)
+                raise
+
+    def sync(self, name: str) -> None:
+        """Return when a file that was written, and its name, will survive a loss of power."""
+        if self.is_local:  # an object store has it when the stream is closed
+            with _storage_errors(self.path(name)):
+                _sync_path(self.path(name))
+                self._sync_folder(name)
+
+    def remove(self, name: str) -> None:
+        """Delete a file if it is there."""
+        with _storage_errors(self.path(name)):
+            if self._info(name).type == fs.FileType.File:
+                self.filesystem.delete_file(self.path(name))
+
+    def _sync_folder(self, name: str) -> None:
+        """The names of a new file and of new folders above it, up to the table's own."""
+        parent = Path(self.path(name)).parent
+        while True:
+            _sync_path(str(parent))
+            if str(parent) == self.root or parent == parent.parent:
+                return
+            parent = parent.parent
+
+    def _info(self, name: str) -> fs.FileInfo:
+        with _storage_errors(self.path(name)):
+            return self.filesystem.get_file_info(self.path(name))
+
+
+def _sync_path(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _storage_errors(path: str) -> Iterator[None]:
+    """What the file system says, as an error of ours that names the file."""
+    try:
+        yield
+    except (StorageError, NotFoundError):
+        raise
+    except FileNotFoundError as error:
+        raise NotFoundError(f"{path}: no such file") from error
+    except OSError as error:  # pyarrow's own errors of files are OSErrors, too
+        raise storage_error(path, error) from error
+
+
+def storage_error(path: str, error: OSError) -> StorageError:
+    """The error for a failed read or write, with advice where the cause is known."""
+    reason = error.strerror or _first_line(error)
+    advice = "free some space and try again" if "space" in reason.lower() else "check the path and its permissions"
+    return StorageError(f"{path}: {reason}; {advice}")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

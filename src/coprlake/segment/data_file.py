@@ -1,0 +1,80 @@
+"""The data file of a segment: plain Parquet, one row group a batch, in the encodings that pay."""
+
+from contextlib import suppress
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coprlake.records import CONTENT
+from coprlake.segment.indexing import is_text
+
+WHOLE_BATCH: Final = 1 << 30
+"""More rows than a batch can have: a row group is never cut."""
+
+
+def storage_schema(schema: pa.Schema) -> pa.Schema:
+    """How records lie in the file: plain types, so that every engine reads them."""
+    return pa.schema([(field.name, _plain(field.type)) for field in schema])
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return _plain(kind.value_type) if pa.types.is_dictionary(kind) else kind
+
+
+def writer_options(schema: pa.Schema, level: int) -> dict[str, Any]:
+    """The settings of the Parquet writer.
+
+    Lines begin like the line before them, so the content is delta-encoded by prefixes: with zstd behind it that takes
+    4 % less than plain pages. Times are delta-encoded by difference. What remains is mostly repetition, for which
+    dictionaries are best. Statistics are kept of what can be compared usefully: not of text.
+    """
+    encodings: dict[str, str] = {}
+    for field in schema:
+        if field.name == CONTENT and is_text(field.type):
+            encodings[field.name] = "DELTA_BYTE_ARRAY"
+        elif pa.types.is_timestamp(field.type):
+            encodings[field.name] = "DELTA_BINARY_PACKED"
+    compared = [field.name for field in schema if not is_text(field.type) and not pa.types.is_nested(field.type)]
+    return {
+        "compression": "zstd",
+        "compression_level": level,
+        "use_dictionary": [path for path in _leaf_paths(schema) if path not in encodings],
+        "column_encoding": encodings,
+        "write_statistics": compared or False,
+        "store_schema": False,  # Arrow's own schema in the footer costs every opening, and says nothing more
+        "data_page_size": 1 << 24,
+    }
+
+
+def _leaf_paths(schema: pa.Schema) -> list[str]:
+    """The columns of the file as Parquet names them: those of a map or struct have longer names."""
+    sink = pa.BufferOutputStream()
+    pq.ParquetWriter(sink, schema, store_schema=False).close()
+    leaves = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
+    return [leaves.column(number).path for number in range(len(leaves))]
+
+
+class DataFileWriter:
+    """Writes batches as row groups."""
+
+    def __init__(self, sink: pa.NativeFile, schema: pa.Schema, level: int) -> None:
+        self.schema = storage_schema(schema)
+        self._sink = sink
+        self._writer = pq.ParquetWriter(sink, self.schema, **writer_options(self.schema, level))
+
+    def write(self, batch: pa.Table) -> None:
+        """Add one row group."""
+        self._writer.write_table(batch.cast(self.schema), row_group_size=WHOLE_BATCH)
+
+    def close(self) -> None:
+        """Write the footer; the file is complete then."""
+        self._writer.close()
+        self._sink.close()
+
+    def abandon(self) -> None:
+        """Let go of the file, complete or not."""
+        with suppress(OSError):
+            self._writer.close()
+        with suppress(OSError):
+            self._sink.close()

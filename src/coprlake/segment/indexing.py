@@ -1,0 +1,81 @@
+"""From the records of a batch to the tokens of its fields (design: every string column and attribute is indexed)."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coprlake.kernel import U32Array
+from coprlake.records import ATTRIBUTES, CONTENT
+from coprlake.segment.sidecar import BOTH, FIELD_LIMIT, GRAMS, UNINDEXED, VALUES
+from coprlake.tokens.scanner import BatchScanner
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of this type is searched as text."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def attribute_columns(attributes: pa.Array | pa.ChunkedArray) -> Iterator[tuple[str, pa.Array]]:
+    """The values of each key that occurs."""
+    chunks = attributes.chunks if isinstance(attributes, pa.ChunkedArray) else [attributes]
+    for chunk in chunks:
+        if len(chunk) == chunk.null_count:
+            continue
+        first, last = chunk.offsets[0].as_py(), chunk.offsets[len(chunk)].as_py()
+        keys = pc.dictionary_encode(chunk.keys.slice(first, last - first))
+        items = chunk.items.slice(first, last - first)
+        order = np.argsort(np.asarray(keys.indices), kind="stable")
+        found, starts = np.unique(np.asarray(keys.indices)[order], return_index=True)
+        ends = [*starts[1:].tolist(), len(order)]
+        for key, start, end in zip(found.tolist(), starts.tolist(), ends, strict=True):
+            yield keys.dictionary[key].as_py(), items.take(pa.array(order[start:end]))
+
+
+class BatchIndexer:
+    """Finds the tokens of batch after batch, and keeps the list of the fields that it met.
+
+    Args:
+        gram_fields: fields besides the content that can be searched inside of words.
+        constants: columns with one value for all batches, which are not in the data file.
+    """
+
+    def __init__(
+        self, gram_fields: frozenset[str] = frozenset(), constants: Mapping[str, pa.Scalar] | None = None
+    ) -> None:
+        self._constants = {name: pa.array([value], value.type) for name, value in (constants or {}).items()}
+        self._gram_fields = gram_fields | {CONTENT}
+        self._scanner = BatchScanner()
+        self._field_scanner = BatchScanner()
+        self.fields: dict[str, str] = {}
+        self.complete = True
+
+    def tokens(self, batch: pa.Table) -> Iterator[U32Array]:
+        """The fingerprints of each field; each array is valid until the next."""
+        for name, column in (*zip(batch.schema.names, batch.columns, strict=True), *self._constants.items()):
+            if is_text(column.type):
+                yield self._scan(name, column)
+            elif name == ATTRIBUTES and pa.types.is_map(column.type):
+                for key, values in attribute_columns(column):
+                    yield self._scan(key, values)
+            else:
+                self._note(name, UNINDEXED)
+
+    def _scan(self, name: str, values: pa.Array | pa.ChunkedArray) -> U32Array:
+        grams = name in self._gram_fields
+        whole_values = name != CONTENT
+        self._note(name, BOTH if grams and whole_values else GRAMS if grams else VALUES)
+        scanner = self._scanner if grams else self._field_scanner
+        return scanner.scan(values, name, grams=grams, whole_values=whole_values)
+
+    def _note(self, name: str, kind: str) -> None:
+        if name in self.fields:
+            if self.fields[name] != kind:  # a typed column, and an attribute of the same name
+                self.fields[name] = UNINDEXED
+        elif len(self.fields) < FIELD_LIMIT:
+            self.fields[name] = kind
+        else:
+            self.complete = False

@@ -1,0 +1,307 @@
+"""The mutable segment: takes records, finds them at once, and is sealed into a data file and its sidecar.
+
+A batch is indexed and compressed when it is full, and is then never touched again; so the sketch needs no rebuilding at
+seal. Batches that are still open are few and in memory: a search looks through them. Memory is bounded by the slots of
+the assigner and the limit of the sketch, however long the segment grows.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from coprlake.config import (
+    BATCH_BYTES,
+    DATA_LEVEL,
+    FULL_SIGNATURE_BITS,
+    MEMORY_LIMIT_BYTES,
+    MERGEABLE_BYTES,
+    POSTING_LIMIT,
+    SIGNATURE_BITS,
+    SLOT_COUNT,
+)
+from coprlake.errors import UsageError
+from coprlake.files import Folder, storage_error
+from coprlake.kernel import I64Array
+from coprlake.predicate.required import Profile
+from coprlake.records import TIMESTAMP
+from coprlake.segment.assigner import BatchAssigner, record_bytes
+from coprlake.segment.data_file import DataFileWriter
+from coprlake.segment.indexing import BatchIndexer
+from coprlake.segment.scratch import ScratchFile
+from coprlake.segment.searchable import ALWAYS, time_range
+from coprlake.segment.sidecar import Description, encode_sidecar, profile_of, sidecar_name
+from coprlake.sketch.algebra import Program
+from coprlake.sketch.sealing import encode
+from coprlake.sketch.spilling import SketchWriter
+
+
+@dataclass(frozen=True)
+class SegmentOptions:
+    """How segments are written; the defaults are those of `coprlake.config`."""
+
+    batch_bytes: int = BATCH_BYTES
+    slot_count: int = SLOT_COUNT
+    memory_limit_bytes: int = MEMORY_LIMIT_BYTES
+    level: int = DATA_LEVEL
+    gram_fields: frozenset[str] = frozenset()
+    signature_bits: int | None = None  # None: whole fingerprints for a small segment, which can be merged
+    searchable: bool = True  # False: records are found after the seal only, which saves a temporary file
+    scratch_folder: str | None = None  # None: the system's folder for temporary files
+
+
+@dataclass
+class SegmentReport:
+    """What was sealed: the files, their sizes by part, and the seconds of each phase."""
+
+    name: str
+    row_count: int
+    batch_count: int
+    raw_bytes: int
+    data_bytes: int
+    first_time: int
+    last_time: int
+    sketch_bytes_by_part: dict[str, int] = field(default_factory=dict)
+    seconds_by_phase: dict[str, float] = field(default_factory=dict)
+    spill_count: int = 0
+
+    @property
+    def sketch_bytes(self) -> int:
+        """The size of the sidecar."""
+        return sum(self.sketch_bytes_by_part.values())
+
+
+class MutableSegment:
+    """One segment that is being written; several threads may append and search.
+
+    Args:
+        folder: the table's folder.
+        name: the data file to be, relative to it.
+        schema: the columns of every batch that is appended.
+        options: see there.
+        constants: the values of columns that all records share and the file does not have: those of the partition.
+    """
+
+    def __init__(
+        self,
+        folder: Folder,
+        name: str,
+        schema: pa.Schema,
+        options: SegmentOptions | None = None,
+        constants: Mapping[str, pa.Scalar] | None = None,
+    ) -> None:
+        self.name = name
+        self.schema = schema
+        self.options = options or SegmentOptions()
+        self.constants = dict(constants or {})
+        self.raw_bytes = 0
+        self.row_count = 0
+        self._folder = folder
+        self._lock = threading.RLock()
+        self._assigner = BatchAssigner(self.options.batch_bytes, self.options.slot_count)
+        self._indexer = BatchIndexer(self.options.gram_fields, self.constants)
+        self._sketch = SketchWriter(self.options.memory_limit_bytes, spill_folder=self._scratch_folder())
+        self._scratch = ScratchFile(self._scratch_folder()) if self.options.searchable else None
+        self._times: list[tuple[int, int]] = []
+        self._seconds = {"assign": 0.0, "index": 0.0, "compress": 0.0}
+        self._writer: DataFileWriter | None = None
+        self._is_open = True
+
+    @property
+    def batch_count(self) -> int:
+        """Closed batches."""
+        return len(self._times)
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the sketch and the open batches take."""
+        return self._sketch.memory_bytes + self._assigner.open_bytes
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more records should come: postings are numbers of 16 bits."""
+        return self.batch_count + 2 * self.options.slot_count >= POSTING_LIMIT
+
+    def append(self, batch: pa.RecordBatch, raw_bytes: int | None = None) -> None:
+        """Take records; the next search finds them.
+
+        Args:
+            batch: records of the segment's schema.
+            raw_bytes: what they took where they came from; by default the size of their lines.
+        """
+        with self._lock:
+            if not self._is_open:
+                raise UsageError(f"{self.name}: the segment is sealed; begin a new one")
+            if batch.schema != self.schema:
+                raise UsageError(f"{self.name}: the records have other columns than the segment; begin a new one")
+            self.raw_bytes += int(record_bytes(batch).sum()) if raw_bytes is None else raw_bytes
+            self.row_count += batch.num_rows
+            started = time.perf_counter()
+            full = list(self._assigner.add(batch))
+            self._seconds["assign"] += time.perf_counter() - started
+            for closed in full:
+                self._close_batch(closed)
+
+    def view(self) -> "MutableView":
+        """All records of this moment, to be searched."""
+        with self._lock:
+            if self._scratch is None:
+                raise UsageError(f"{self.name}: the segment was begun without being searchable")
+            return MutableView(self, self._scratch, list(self._times), self._assigner.open_batches())
+
+    def candidates(self, program: Program, batch_count: int) -> I64Array:
+        """The closed batches below `batch_count` that the sketch does not rule out."""
+        with self._lock:
+            if not self._is_open:
+                return np.arange(batch_count)
+            found = self._sketch.run(program).astype(np.int64)
+            return found[found < batch_count]
+
+    def profile(self) -> Profile:
+        """What the sketch knows at this moment."""
+        with self._lock:
+            return profile_of(self._indexer.fields, self._indexer.complete)
+
+    def seal(self) -> SegmentReport:
+        """Close all batches, and write data file and sidecar: both complete and synced."""
+        with self._lock:
+            if not self._is_open:
+                raise UsageError(f"{self.name}: the segment is sealed already")
+            for batch in self._assigner.flush():
+                self._close_batch(batch)
+            self._is_open = False
+            try:
+                return self._write_files()
+            except BaseException:
+                self._remove_files()
+                raise
+            finally:
+                self._sketch.close()
+
+    def abandon(self) -> None:
+        """Remove whatever was written; the records are gone."""
+        with self._lock:
+            self._is_open = False
+            self._sketch.close()
+            self._remove_files()
+
+    def _write_files(self) -> SegmentReport:
+        started = time.perf_counter()
+        data_bytes = self._finish_data()
+        finished = time.perf_counter()
+        small = self.raw_bytes < MERGEABLE_BYTES
+        bits = self.options.signature_bits or (FULL_SIGNATURE_BITS if small else SIGNATURE_BITS)
+        pieces, sketch_report = encode(self._sketch.merged(), signature_bits=bits)
+        indexer = self._indexer
+        description = Description(
+            data_bytes, self.row_count, self.batch_count, self.raw_bytes, indexer.fields, indexer.complete
+        )
+        sidecar = encode_sidecar(pieces, description)
+        self._folder.write(sidecar_name(self.name), sidecar)
+        parts = dict(sketch_report.bytes_by_part)
+        parts["description"] = sum(map(len, sidecar)) - sum(map(len, pieces))
+        seconds = self._seconds | {"finish data": finished - started, "seal sketch": time.perf_counter() - finished}
+        first = min((first for first, _ in self._times), default=ALWAYS[0])
+        last = max((last for _, last in self._times), default=ALWAYS[1])
+        return SegmentReport(
+            self.name, self.row_count, self.batch_count, self.raw_bytes, data_bytes, first, last, parts, seconds,
+            self._sketch.spill_count,
+        )  # fmt: skip
+
+    def _finish_data(self) -> int:
+        try:
+            self._open_writer().close()
+        except OSError as error:
+            raise storage_error(self._folder.path(self.name), error) from error
+        self._folder.sync(self.name)
+        entry = self._folder.entry(self.name)
+        assert entry is not None
+        return entry.size_bytes
+
+    def _close_batch(self, batch: pa.Table) -> None:
+        """Index a full batch, compress it, and keep it where a search can read it."""
+        posting = self.batch_count
+        started = time.perf_counter()
+        for fingerprints in self._indexer.tokens(batch):
+            self._sketch.insert(fingerprints, posting)
+        indexed = time.perf_counter()
+        try:
+            self._open_writer().write(batch)
+            if self._scratch is not None:
+                self._scratch.append(batch)
+        except OSError as error:
+            raise storage_error(self._folder.path(self.name), error) from error
+        self._times.append(time_range(batch, TIMESTAMP))
+        self._seconds["index"] += indexed - started
+        self._seconds["compress"] += time.perf_counter() - indexed
+
+    def _open_writer(self) -> DataFileWriter:
+        if self._writer is None:
+            self._writer = DataFileWriter(self._folder.create(self.name), self.schema, self.options.level)
+        return self._writer
+
+    def _scratch_folder(self) -> str | None:
+        if self.options.scratch_folder is not None:
+            os.makedirs(self.options.scratch_folder, exist_ok=True)  # noqa: PTH103
+        return self.options.scratch_folder
+
+    def _remove_files(self) -> None:
+        if self._writer is not None:
+            self._writer.abandon()
+        self._folder.remove(self.name)
+        self._folder.remove(sidecar_name(self.name))
+
+
+class MutableView:
+    """The records that a mutable segment had at one moment; it may go on and even be sealed meanwhile."""
+
+    def __init__(
+        self,
+        segment: MutableSegment,
+        scratch: ScratchFile,
+        times: list[tuple[int, int]],
+        open_pieces: list[pa.RecordBatch],
+    ) -> None:
+        self.name = segment.name
+        self.schema = segment.schema
+        for column, value in segment.constants.items():
+            self.schema = self.schema.append(pa.field(column, value.type))
+        self.profile = segment.profile()
+        self._segment = segment
+        self._scratch = scratch
+        self._closed_count = len(times)
+        self._open = open_pieces
+        self._times = times + [time_range(piece, TIMESTAMP) for piece in open_pieces]
+
+    @property
+    def batch_count(self) -> int:
+        """Closed batches, and the pieces of open ones."""
+        return len(self._times)
+
+    def candidates(self, program: Program) -> I64Array:
+        """What the sketch leaves, and all that is open."""
+        closed = self._segment.candidates(program, self._closed_count)
+        return np.concatenate([closed, np.arange(self._closed_count, self.batch_count)])
+
+    def times(self) -> tuple[I64Array, I64Array]:
+        """First and last time of each batch."""
+        both = np.array(self._times, np.int64).reshape(-1, 2)
+        return both[:, 0], both[:, 1]
+
+    def read(self, batch: int, columns: Sequence[str]) -> pa.Table:
+        """Some columns of a batch."""
+        if batch < self._closed_count:
+            records = self._scratch.read(batch)
+        else:
+            records = pa.Table.from_batches([self._open[batch - self._closed_count]])
+        for name, value in self._segment.constants.items():
+            records = records.append_column(name, pa.repeat(value, records.num_rows))
+        return records.select([name for name in columns if name in records.schema.names])
+
+    def stored_bytes(self, batch: int, columns: Sequence[str]) -> int:
+        """The size in the temporary file, 0 for what is in memory; columns are not told apart."""
+        return self._scratch.stored_bytes(batch) if batch < self._closed_count else 0

@@ -1,0 +1,41 @@
+"""Closed batches of a mutable segment, where a search can read them before the data file is complete."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+class ScratchFile:
+    """A temporary file of batches, each of them a stream in Arrow's own format.
+
+    A Parquet file can only be read when its footer is written, at seal. Keeping the batches in memory until then would
+    cost as much memory as the segment is large. The file has no name: the system removes it with its last user.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        if folder is not None:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        self._file = tempfile.TemporaryFile(prefix="coprlake-", dir=folder)  # noqa: SIM115
+        self._offsets = [0]
+
+    def append(self, batch: pa.Table) -> None:
+        """Add a batch; it has the next number."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema, options=_OPTIONS) as stream:
+            stream.write_table(batch)
+        data = sink.getvalue()
+        os.pwrite(self._file.fileno(), data, self._offsets[-1])
+        self._offsets.append(self._offsets[-1] + data.size)
+
+    def stored_bytes(self, number: int) -> int:
+        """The size of a batch in the file."""
+        return self._offsets[number + 1] - self._offsets[number]
+
+    def read(self, number: int) -> pa.Table:
+        """A batch by its number; several threads may read, also while another appends."""
+        start, end = self._offsets[number], self._offsets[number + 1]
+        return pa.ipc.open_stream(os.pread(self._file.fileno(), end - start, start)).read_all()

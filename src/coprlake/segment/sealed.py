@@ -1,0 +1,202 @@
+"""The sealed segment: a data file that is read by row groups, and the sidecar that says which."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coprlake.errors import CoprlakeError, FormatError, NotFoundError, UnreadableDataError
+from coprlake.files import Folder
+from coprlake.kernel import I64Array
+from coprlake.predicate.required import Profile
+from coprlake.records import TIMESTAMP
+from coprlake.segment.searchable import ALWAYS, NO_PROFILE
+from coprlake.segment.sidecar import Sidecar, sidecar_name
+from coprlake.sketch.algebra import Program
+
+
+@dataclass(frozen=True)
+class SegmentEntry:
+    """What the table's log says of a segment."""
+
+    name: str
+    data_bytes: int
+    row_count: int | None = None
+    first_time: int = ALWAYS[0]
+    last_time: int = ALWAYS[1]
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+    modified_ns: int = 0  # 0: a data file of this name never changes
+
+
+class SealedSegment:
+    """An open segment. Nothing is read before it is asked for; several threads may ask.
+
+    Args:
+        folder: the table's folder.
+        entry: what the log says.
+        constants: the values of the columns that are not in the file, because the table is partitioned by them.
+    """
+
+    def __init__(self, folder: Folder, entry: SegmentEntry, constants: Mapping[str, pa.Scalar] | None = None) -> None:
+        self.entry = entry
+        self.sidecar_problem: FormatError | NotFoundError | None = None
+        self._sidecar: Sidecar | None = None
+        self._is_sidecar_opened = False
+        self._folder = folder
+        self._constants = dict(constants or {})
+        self._lock = threading.Lock()
+        self._metadata: pq.FileMetaData | None = None
+        self._schema: pa.Schema | None = None
+        self._files = threading.local()
+
+    @property
+    def name(self) -> str:
+        """The data file, relative to the table."""
+        return self.entry.name
+
+    @property
+    def sidecar(self) -> Sidecar | None:
+        """The sidecar; None if the data file has to be scanned, and then `sidecar_problem` says why."""
+        if not self._is_sidecar_opened:
+            self._open_sidecar()
+        return self._sidecar
+
+    @property
+    def profile(self) -> Profile:
+        """What the sketch knows; nothing without one."""
+        return NO_PROFILE if self.sidecar is None else self.sidecar.profile
+
+    @property
+    def metadata(self) -> pq.FileMetaData:
+        """The footer of the data file."""
+        if self._metadata is None:
+            with self._lock:
+                if self._metadata is None:
+                    self._read_footer()
+        assert self._metadata is not None
+        return self._metadata
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the records: of the file, and of the partition."""
+        _ = self.metadata
+        assert self._schema is not None
+        return self._schema
+
+    @property
+    def batch_count(self) -> int:
+        """Row groups of the data file."""
+        return self.metadata.num_row_groups if self.sidecar is None else self.sidecar.description.batch_count
+
+    def candidates(self, program: Program) -> I64Array:
+        """The batches that the sketch leaves; all of them if there is none or it turns out to be damaged."""
+        if self.sidecar is not None:
+            try:
+                return self.sidecar.sketch.run(program).astype(np.int64)
+            except FormatError as error:
+                self.distrust(error)
+        return np.arange(self.batch_count)
+
+    def distrust(self, problem: FormatError | NotFoundError) -> None:
+        """Go on without the sidecar."""
+        self._sidecar, self.sidecar_problem, self._is_sidecar_opened = None, problem, True
+
+    def times(self) -> tuple[I64Array, I64Array]:
+        """First and last time of each batch, from the statistics in the footer."""
+        metadata = self.metadata
+        both = np.tile(np.array(ALWAYS, np.int64), (metadata.num_row_groups, 1))
+        column = next((i for i in range(metadata.num_columns) if metadata.schema.column(i).path == TIMESTAMP), None)
+        for number in range(metadata.num_row_groups if column is not None else 0):
+            statistics = metadata.row_group(number).column(column).statistics
+            if statistics is not None and statistics.has_min_max and statistics.null_count == 0:
+                both[number] = _microseconds(statistics.min), _microseconds(statistics.max)
+        return both[:, 0], both[:, 1]
+
+    def read(self, batch: int, columns: Sequence[str]) -> pa.Table:
+        """Some columns of a row group, those of the partition too."""
+        names = [name for name in columns if name in self.schema.names]
+        stored = [name for name in names if name not in self._constants]
+        row_count = self.metadata.row_group(batch).num_rows
+        try:
+            records = self._file().read_row_group(batch, columns=stored, use_threads=False)
+        except (OSError, pa.ArrowException) as error:
+            raise self._unreadable(error) from error
+        for name in names:
+            if name in self._constants:
+                records = records.append_column(name, pa.repeat(self._constants[name], row_count))
+        return records.select(names)
+
+    def _file(self) -> pq.ParquetFile:
+        """The open data file of this thread: a reader of Arrow's is for one thread."""
+        file = getattr(self._files, "file", None)
+        if file is None:
+            file = pq.ParquetFile(self._folder.open(self.name), metadata=self.metadata)
+            self._files.file = file
+        return file
+
+    def stored_bytes(self, batch: int, columns: Sequence[str]) -> int:
+        """The compressed size of these columns."""
+        group = self.metadata.row_group(batch)
+        parts = [group.column(number) for number in range(group.num_columns)]
+        return sum(part.total_compressed_size for part in parts if part.path_in_schema.split(".")[0] in columns)
+
+    def close(self) -> None:
+        """Let go of the sidecar."""
+        if self._sidecar is not None:
+            self._sidecar.close()
+        self._files = threading.local()
+
+    def remove(self) -> None:
+        """Delete both files: of a segment that never became part of a table."""
+        self._folder.remove(self.name)
+        self._folder.remove(sidecar_name(self.name))
+
+    def _open_sidecar(self) -> None:
+        """A sidecar that is missing, damaged or of other data is noted; the data file is scanned then."""
+        name = sidecar_name(self.name)
+        try:
+            sidecar = Sidecar(self._folder.data(name), name)
+            sidecar.check_belongs_to(self.entry.data_bytes, self.entry.modified_ns)
+            self._sidecar = sidecar
+        except NotFoundError:
+            advice = "`coprlake index` writes it; until then the data file is scanned"
+            self.sidecar_problem = NotFoundError(f"{name}: there is no sidecar; {advice}")
+        except FormatError as error:
+            self.sidecar_problem = error
+        self._is_sidecar_opened = True
+
+    def _read_footer(self) -> None:
+        try:
+            with self._folder.open(self.name) as source:
+                if source.size() != self.entry.data_bytes:
+                    raise self._unreadable(f"{source.size()} bytes")
+                file = pq.ParquetFile(source)
+                metadata, schema = file.metadata, file.schema_arrow.remove_metadata()
+        except (OSError, pa.ArrowException) as error:
+            raise self._unreadable(error) from error
+        batches = self.sidecar.description.batch_count if self.sidecar else metadata.num_row_groups
+        if batches != metadata.num_row_groups:
+            self.distrust(self._unreadable(f"{metadata.num_row_groups} row groups, not {batches}"))
+        for name, value in self._constants.items():
+            if name not in schema.names:
+                schema = schema.append(pa.field(name, value.type))
+        self._schema = schema
+        self._metadata = metadata
+
+    def _unreadable(self, found: object) -> UnreadableDataError:
+        if isinstance(found, CoprlakeError | FileNotFoundError):
+            found = "no such file"
+        return UnreadableDataError(
+            self._folder.path(self.name),
+            section="data file",
+            expected=f"a Parquet file of {self.entry.data_bytes} bytes",
+            found=str(found).partition("\n")[0],
+            advice="bring the file back from a copy, or drop it from the table with `coprlake delete`",
+        )
+
+
+def _microseconds(value: object) -> int:
+    return int(pa.scalar(value).cast(pa.timestamp("us")).value)

@@ -1,0 +1,61 @@
+"""What a search needs to know of a segment, whatever state it is in."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from coprlake.kernel import I64Array
+from coprlake.predicate.required import Profile
+from coprlake.sketch.algebra import Program
+
+NO_PROFILE = Profile({}, complete=False)
+"""Of a segment without an index: nothing can be ruled out."""
+
+ALWAYS = (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
+"""The times of records of which nothing is known."""
+
+
+class Searchable(Protocol):
+    """A segment, mutable or sealed: batches by number, and an index that rules some of them out."""
+
+    @property
+    def name(self) -> str:
+        """How a report calls it."""
+
+    @property
+    def profile(self) -> Profile:
+        """What its index knows."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of its records."""
+
+    @property
+    def batch_count(self) -> int:
+        """How many batches it has."""
+
+    def candidates(self, program: Program) -> I64Array:
+        """The batches that may match, ascending."""
+
+    def times(self) -> tuple[I64Array, I64Array]:
+        """For each batch the first and the last timestamp in microseconds; `ALWAYS` where it is not known."""
+
+    def read(self, batch: int, columns: Sequence[str]) -> pa.Table:
+        """The given columns of a batch, as far as it has them."""
+
+    def stored_bytes(self, batch: int, columns: Sequence[str]) -> int:
+        """What reading them reads."""
+
+
+def time_range(records: pa.Table | pa.RecordBatch, column: str) -> tuple[int, int]:
+    """The first and the last timestamp in microseconds; `ALWAYS` if there is none or some are missing."""
+    if column not in records.schema.names:
+        return ALWAYS
+    values = records.column(column)
+    if values.null_count or not len(values) or not pa.types.is_timestamp(values.type):
+        return ALWAYS
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    numbers = [np.asarray(chunk.cast(pa.timestamp("us")).view(pa.int64())) for chunk in chunks if len(chunk)]
+    return min(int(array.min()) for array in numbers), max(int(array.max()) for array in numbers)

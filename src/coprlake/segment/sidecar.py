@@ -1,0 +1,172 @@
+"""The sidecar of a data file: its sketch, and behind that a description of what was indexed, format version 1.
+
+The description says which fields the sketch knows and how, because a search may only be pruned by tokens that were
+surely looked for, and which data file it belongs to. `docs/format/sidecar.md` has the layout.
+"""
+
+import json
+import mmap
+import zlib
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from typing import Any, Final, NoReturn, Self
+
+import numpy as np
+
+from coprlake.errors import CorruptSidecarError
+from coprlake.predicate.required import Indexed, Profile
+from coprlake.sketch.immutable import SealedSketch
+
+MAGIC: Final = b"COPRSIDE"
+MAJOR: Final = 1
+MINOR: Final = 0
+TRAILER: Final = np.dtype(
+    [
+        ("sketch_bytes", "<u8"),
+        ("description_bytes", "<u4"),
+        ("description_crc", "<u4"),
+        ("major", "<u2"),
+        ("minor", "<u2"),
+        ("trailer_crc", "<u4"),
+        ("magic", "S8"),
+    ]
+)
+FOLDER: Final = "_coprlake"
+"""Delta's readers and its vacuum skip names that begin with an underscore."""
+
+FIELD_LIMIT: Final = 1000
+"""More fields than this are not listed: a search over all fields then has to look into the segment."""
+
+GRAMS, VALUES, UNINDEXED = "grams", "values", "no"
+"""How a field is indexed: rules 1-8 (the log line), rules 1-5 and whole values, both, or not at all."""
+BOTH: Final = "grams+values"
+_KINDS: Final = {GRAMS: Indexed(True, False), VALUES: Indexed(False, True), BOTH: Indexed(True, True), UNINDEXED: None}
+
+_REBUILD: Final = "the data is not affected: run `coprlake index` on the table to write it again"
+
+
+def sidecar_name(data_name: str) -> str:
+    """Where the sidecar of a data file lies."""
+    return f"{FOLDER}/{data_name}.copr"
+
+
+def data_name_of(sidecar: str) -> str | None:
+    """The data file that a name under `FOLDER` belongs to; None if it is something else."""
+    if not (sidecar.startswith(f"{FOLDER}/") and sidecar.endswith(".copr")):
+        return None
+    return sidecar[len(FOLDER) + 1 : -len(".copr")]
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a sidecar says about its data file and about its index."""
+
+    data_bytes: int
+    row_count: int
+    batch_count: int
+    raw_bytes: int
+    fields: dict[str, str] = field(default_factory=dict)
+    complete: bool = True
+    modified_ns: int = 0
+
+    def encoded(self) -> bytes:
+        """As it stands in the file."""
+        return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def profile_of(fields: dict[str, str], complete: bool) -> Profile:
+    """One object for all segments with the same fields, so that a search is planned once for all of them."""
+    return _profile(tuple(sorted(fields.items())), complete)
+
+
+@lru_cache(maxsize=256)
+def _profile(fields: tuple[tuple[str, str], ...], complete: bool) -> Profile:
+    return Profile({name: _KINDS.get(kind) for name, kind in fields}, complete)
+
+
+class Sidecar:
+    """An open sidecar."""
+
+    def __init__(self, data: mmap.mmap | bytes, file: str) -> None:
+        self.file = file
+        self.file_bytes = len(data)
+        sketch_bytes, description = _read_trailer(data, file)
+        self.description = description
+        self.sketch = SealedSketch(memoryview(data)[:sketch_bytes], file)
+        if self.sketch.posting_count > description.batch_count:
+            _refuse(file, "description", f"at least {self.sketch.posting_count} batches", str(description.batch_count))
+        self.profile = profile_of(description.fields, description.complete)
+
+    def check_belongs_to(self, data_bytes: int, modified_ns: int = 0) -> None:
+        """Refuse if the data file is another one by now.
+
+        Args:
+            data_bytes: the size of the data file.
+            modified_ns: when it was written, for files that may be replaced under their name; 0 if they never are.
+        """
+        if data_bytes != self.description.data_bytes:
+            _refuse(self.file, "description", f"a data file of {self.description.data_bytes} bytes", str(data_bytes))
+        if modified_ns and modified_ns != self.description.modified_ns:
+            _refuse(self.file, "description", "the data file that was indexed", "one that was written later")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.sketch.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def encode_sidecar(sketch: list[bytes], description: Description) -> list[bytes]:
+    """The pieces of the file, in order."""
+    body = description.encoded()
+    sketch_bytes = sum(map(len, sketch))
+    trailer = np.zeros(1, TRAILER)
+    row = trailer[0]
+    row["sketch_bytes"], row["description_bytes"], row["description_crc"] = sketch_bytes, len(body), zlib.crc32(body)
+    row["major"], row["minor"], row["magic"] = MAJOR, MINOR, MAGIC
+    row["trailer_crc"] = zlib.crc32(trailer.tobytes())
+    return [*sketch, body, trailer.tobytes()]
+
+
+def _read_trailer(data: mmap.mmap | bytes, file: str) -> tuple[int, Description]:
+    """Where the sketch ends, and the description; everything is checked against everything."""
+    size = TRAILER.itemsize
+    if len(data) < size:
+        _refuse(file, "trailer", f"at least {size} bytes", f"{len(data)} bytes")
+    trailer = np.frombuffer(data[-size:], TRAILER).copy()
+    sketch_bytes, description_bytes, description_crc, major, _, trailer_crc, magic = trailer[0].item()
+    if magic != MAGIC:
+        _refuse(file, "trailer", f"magic {MAGIC!r}", repr(magic))
+    trailer["trailer_crc"] = 0
+    if zlib.crc32(trailer.tobytes()) != trailer_crc:
+        _refuse(file, "trailer", f"checksum {trailer_crc:08x}", f"{zlib.crc32(trailer.tobytes()):08x}")
+    if major != MAJOR:
+        advice = "upgrade coprlake to use it; until then the data file is scanned"
+        raise CorruptSidecarError(
+            file, section="trailer", expected=f"version {MAJOR}", found=f"version {major}", advice=advice
+        )
+    if sketch_bytes + description_bytes + size != len(data):
+        _refuse(file, "trailer", f"a file of {sketch_bytes + description_bytes + size} bytes", f"{len(data)} bytes")
+    body = data[sketch_bytes : len(data) - size]
+    if zlib.crc32(body) != description_crc:
+        _refuse(file, "description", f"checksum {description_crc:08x}", f"{zlib.crc32(body):08x}")
+    return sketch_bytes, _read_description(json.loads(body), file)
+
+
+def _read_description(values: dict[str, Any], file: str) -> Description:
+    """Keys of later minor versions are left aside."""
+    known = Description.__dataclass_fields__
+    try:
+        return Description(**{name: value for name, value in values.items() if name in known})
+    except TypeError as error:
+        raise CorruptSidecarError(
+            file, section="description", expected="all its keys", found=", ".join(values), advice=_REBUILD
+        ) from error
+
+
+def _refuse(file: str, section: str, expected: str, found: str) -> NoReturn:
+    raise CorruptSidecarError(file, section=section, expected=expected, found=found, advice=_REBUILD)

@@ -1,0 +1,1 @@
+"""Which segments make up a table, and how does that set change without losing a record?"""

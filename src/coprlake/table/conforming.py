@@ -1,0 +1,245 @@
+"""Records of any shape, as the columns of a table: nothing is dropped, what does not fit a column becomes an attribute."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coprlake.errors import UsageError
+from coprlake.records import ATTRIBUTES, ATTRIBUTES_TYPE, CONTENT, LOGLEVEL, SCHEMA, SOURCE, TIMESTAMP, TIMESTAMP_TYPE
+
+CHUNK_ROWS = 65_536
+
+
+def arrow_batches(data: Any) -> Iterator[pa.RecordBatch]:
+    """The records of an Arrow table, batch or reader, of a data frame, or of an iterable of mappings.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    if isinstance(data, pa.RecordBatch):
+        yield data
+    elif isinstance(data, pa.Table):
+        yield from data.to_batches(max_chunksize=CHUNK_ROWS)
+    elif isinstance(data, pa.RecordBatchReader):
+        yield from data
+    elif hasattr(data, "__arrow_c_stream__"):  # pandas, Polars, DuckDB and whoever else speaks Arrow
+        yield from pa.RecordBatchReader.from_stream(data)
+    elif isinstance(data, Mapping):
+        yield _from_mappings([data])
+    elif isinstance(data, Iterable) and not isinstance(data, str | bytes):
+        yield from _from_iterable(data)
+    else:
+        raise UsageError(f"cannot append {type(data).__name__}; expected Arrow data, a data frame or a list of dicts")
+
+
+def _from_iterable(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
+    waiting: list[Mapping[str, Any]] = []
+    for item in items:
+        if isinstance(item, pa.RecordBatch):
+            yield item
+            continue
+        if isinstance(item, str):
+            item = {CONTENT: item}
+        if not isinstance(item, Mapping):
+            raise UsageError(f"cannot append {type(item).__name__}; expected records as dicts or lines as strings")
+        waiting.append(item)
+        if len(waiting) == CHUNK_ROWS:
+            yield _from_mappings(waiting)
+            waiting = []
+    if waiting:
+        yield _from_mappings(waiting)
+
+
+def _from_mappings(records: list[Mapping[str, Any]]) -> pa.RecordBatch:
+    """A column a key; values of a key that have no type in common become text."""
+    names = dict.fromkeys(name for record in records for name in record)
+    columns = [_column(name, [record.get(name) for record in records]) for name in names]
+    return pa.RecordBatch.from_arrays(columns, list(names))
+
+
+def _column(name: str, values: list[Any]) -> pa.Array:
+    try:
+        if name == ATTRIBUTES:
+            return pa.array([_pairs(value) for value in values], ATTRIBUTES_TYPE)
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return pa.array([None if value is None else str(value) for value in values], pa.string())
+
+
+def _pairs(value: Any) -> list[tuple[str, str | None]] | None:
+    if value is None:
+        return None
+    pairs = value.items() if isinstance(value, Mapping) else value
+    return [(str(key), None if item is None else str(item)) for key, item in pairs]
+
+
+def tidy(batch: pa.RecordBatch, now: datetime | None = None) -> pa.RecordBatch:
+    """The same records with the types that a table has; a record without a timestamp gets that of now."""
+    names, columns = [], []
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if name in names:
+            raise UsageError(f"the column {name} is there twice; rename one of them")
+        if pa.types.is_null(column.type):
+            continue
+        names.append(name)
+        columns.append(_tidy_column(name, column))
+    if TIMESTAMP not in names:
+        names.insert(0, TIMESTAMP)
+        columns.insert(0, pa.nulls(batch.num_rows, TIMESTAMP_TYPE))
+    at = names.index(TIMESTAMP)
+    if columns[at].null_count:
+        columns[at] = columns[at].fill_null(pa.scalar(now or datetime.now(UTC), TIMESTAMP_TYPE))
+    return pa.RecordBatch.from_arrays(columns, names)
+
+
+def _tidy_column(name: str, column: pa.Array) -> pa.Array:
+    try:
+        if name == TIMESTAMP:
+            return as_timestamps(column)
+        if name in (SOURCE, LOGLEVEL):
+            if pa.types.is_dictionary(column.type):
+                return column.cast(pa.dictionary(pa.int32(), pa.string()))
+            return pc.dictionary_encode(column.cast(pa.string()))
+        if name == CONTENT:
+            return column.cast(pa.string())
+        if name == ATTRIBUTES:
+            return _as_attributes(column)
+        return column.cast(lake_type(column.type), safe=False)
+    except pa.ArrowException as error:
+        found = column.type
+        raise UsageError(f"the column {name} cannot be stored: {found} does not become {_wanted(name)}") from error
+
+
+def _wanted(name: str) -> str:
+    return str(SCHEMA.field(name).type) if name in SCHEMA.names else "a type that Delta has"
+
+
+def as_timestamps(column: pa.Array) -> pa.Array:
+    """Microseconds in UTC: of times, of ISO texts, or of numbers since 1970 in the unit that their size suggests."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_timestamp(kind):
+        if kind.tz is None:
+            column = column.cast(pa.timestamp(kind.unit, "UTC"))
+        return column.cast(TIMESTAMP_TYPE, safe=False)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        numbers = np.asarray(column.cast(pa.float64()).fill_null(0))
+        scale = np.select([abs(numbers) < 1e11, abs(numbers) < 1e14, abs(numbers) < 1e17], [1e6, 1e3, 1.0], 1e-3)
+        exact = (
+            column.cast(pa.int64()) if pa.types.is_integer(kind) and (scale == 1.0).all() else (numbers * scale).round()
+        )
+        values = pa.array(np.asarray(exact.fill_null(0) if isinstance(exact, pa.Array) else exact).astype(np.int64))
+        return pc.if_else(column.is_null(), None, values).cast(pa.timestamp("us")).cast(TIMESTAMP_TYPE)
+    if pa.types.is_date(kind):
+        return column.cast(pa.timestamp("us")).cast(TIMESTAMP_TYPE)
+    return _parse_times(column.cast(pa.string()))
+
+
+def _parse_times(texts: pa.Array) -> pa.Array:
+    """ISO texts, with a zone or without; without means UTC."""
+    try:
+        return texts.cast(pa.timestamp("us", "UTC"))  # all have a zone
+    except pa.ArrowInvalid:
+        pass
+    try:
+        return texts.cast(pa.timestamp("us")).cast(TIMESTAMP_TYPE)  # none has
+    except pa.ArrowInvalid:
+        values = [None if text is None else _parse_time(text) for text in texts.to_pylist()]
+        return pa.array(values, TIMESTAMP_TYPE)
+
+
+def _parse_time(text: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r} is no timestamp; expected ISO 8601, such as 2026-11-16T03:55:00Z") from error
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _as_attributes(column: pa.Array) -> pa.Array:
+    if pa.types.is_map(column.type):
+        return column.cast(ATTRIBUTES_TYPE)
+    return pa.array([_pairs(value) for value in column.to_pylist()], ATTRIBUTES_TYPE)
+
+
+def lake_type(kind: pa.DataType) -> pa.DataType:
+    """The type that a column has in a table: Delta has no unsigned numbers, no views and one unit of time."""
+    if pa.types.is_dictionary(kind):
+        return lake_type(kind.value_type)
+    if pa.types.is_timestamp(kind):
+        return TIMESTAMP_TYPE
+    replacements = {
+        pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.int64(),
+        pa.float16(): pa.float32(), pa.date64(): pa.date32(),
+        pa.large_string(): pa.string(), pa.string_view(): pa.string(),
+        pa.large_binary(): pa.binary(), pa.binary_view(): pa.binary(),
+    }  # fmt: skip
+    if kind in replacements:
+        return replacements[kind]
+    if pa.types.is_time(kind) or pa.types.is_interval(kind):
+        return pa.string()
+    if pa.types.is_duration(kind):
+        return pa.int64()
+    if pa.types.is_large_list(kind) or pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
+        return pa.list_(lake_type(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, lake_type(field.type)) for field in kind])
+    return kind
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> tuple[pa.RecordBatch, list[pa.Field]]:
+    """A tidy batch with the types of the table's columns, and the columns that the table lacks.
+
+    A column whose values do not fit the type that the table has for it joins the attributes, as text.
+    """
+    names: list[str] = []
+    columns: list[pa.Array] = []
+    strangers: dict[str, pa.Array] = {}
+    missing: list[pa.Field] = []
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if name in schema.names:
+            fitting = _fitted(column, schema.field(name).type)
+            if fitting is None:
+                strangers[name] = column
+                continue
+            column = fitting
+        else:
+            missing.append(pa.field(name, lake_type(column.type)))
+        names.append(name)
+        columns.append(column)
+    fitted = pa.RecordBatch.from_arrays(columns, names)
+    return (with_attributes(fitted, strangers) if strangers else fitted), missing
+
+
+def _fitted(column: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    """The column with another type, None if a value would be lost; dictionaries of the right values may stay."""
+    if column.type == kind or (pa.types.is_dictionary(column.type) and column.type.value_type == kind):
+        return column
+    try:
+        return column.cast(kind)
+    except pa.ArrowException:
+        return None
+
+
+def with_attributes(batch: pa.RecordBatch, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    """The batch with more attributes, of rows where the column has a value."""
+    texts = {name: _as_text(column).to_pylist() for name, column in columns.items()}
+    old = batch.column(ATTRIBUTES).to_pylist() if ATTRIBUTES in batch.schema.names else [None] * batch.num_rows
+    rows = []
+    for number, pairs in enumerate(old):
+        more = [(name, values[number]) for name, values in texts.items() if values[number] is not None]
+        rows.append([*(pairs or []), *more] or None)
+    attributes = pa.array(rows, ATTRIBUTES_TYPE)
+    if ATTRIBUTES in batch.schema.names:
+        return batch.set_column(batch.schema.get_field_index(ATTRIBUTES), ATTRIBUTES, attributes)
+    return batch.append_column(ATTRIBUTES, attributes)
+
+
+def _as_text(column: pa.Array) -> pa.Array:
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException:
+        return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())

@@ -1,0 +1,325 @@
+"""The table's log: which data files belong to it, by Delta's protocol, through delta-rs.
+
+A commit is a compare-and-swap on the version: delta-rs's own conflict resolution let two transactions remove the same file
+(measured with deltalake 1.6.6), which would double its records. So a commit here either finds its assumptions still true at the
+newest version, or looks again, or gives up with a `ConflictError`.
+"""
+
+import json
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+from deltalake import DeltaTable, Schema
+from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError, TableNotFoundError
+from deltalake.transaction import AddAction, CommitProperties, RemoveAction
+
+from coprlake.errors import ConflictError, NotFoundError, StorageError, UnreadableTableError, UsageError
+from coprlake.files import Folder
+from coprlake.records import TIMESTAMP
+from coprlake.segment.mutable import SegmentReport
+from coprlake.segment.searchable import ALWAYS
+from coprlake.segment.sealed import SegmentEntry
+
+READER_VERSION: Final = 3
+READER_FEATURES: Final = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors"})
+WRITER_VERSION: Final = 2
+COMMIT_ATTEMPTS: Final = 30
+NOTE: Final = "coprlake"
+"""The key under which a commit says, in our words, what it was."""
+
+
+@dataclass(frozen=True)
+class NewFile:
+    """A sealed segment that is to join the table."""
+
+    report: SegmentReport
+    partition: dict[str, str | None]
+
+    def action(self, *, data_change: bool) -> AddAction:
+        """As the log wants it."""
+        return AddAction(
+            path=self.report.name,
+            size=self.report.data_bytes,
+            partition_values=self.partition,
+            modification_time=int(time.time() * 1000),
+            data_change=data_change,
+            stats=_statistics(self.report),
+        )
+
+
+def _statistics(report: SegmentReport) -> str:
+    stats: dict[str, Any] = {"numRecords": report.row_count}
+    if (report.first_time, report.last_time) != ALWAYS:
+        stats["minValues"] = {TIMESTAMP: _iso(report.first_time)}
+        stats["maxValues"] = {TIMESTAMP: _iso(report.last_time)}
+    return json.dumps(stats)
+
+
+def _iso(microseconds: int) -> str:
+    return str(np.datetime64(microseconds, "us")) + "Z"
+
+
+class DeltaLog:
+    """The log of one table at one version; `refresh` moves to the newest."""
+
+    def __init__(self, table: DeltaTable, folder: Folder) -> None:
+        self.folder = folder
+        self._table = table
+        self._check_protocol()
+
+    @classmethod
+    def open(cls, folder: Folder) -> "DeltaLog":
+        """The log of the table in this folder.
+
+        Raises:
+            NotFoundError: there is no Delta table.
+            UnreadableTableError: its protocol is newer than what is understood here.
+        """
+        try:
+            return cls(DeltaTable(folder.uri), folder)
+        except TableNotFoundError as error:
+            raise NotFoundError(f"{folder.uri}: {_why_no_table(folder)}") from error
+        except DeltaProtocolError as error:
+            raise _too_new(folder, _first_line(error)) from error
+        except DeltaError as error:
+            raise UnreadableTableError(
+                folder.uri,
+                section="_delta_log",
+                expected="a log by Delta's protocol",
+                found=_first_line(error),
+                advice="check the files in that folder",
+            ) from error
+
+    @classmethod
+    def create(
+        cls, folder: Folder, schema: pa.Schema, partition_by: Sequence[str], configuration: dict[str, str]
+    ) -> "DeltaLog":
+        """A new, empty table.
+
+        Raises:
+            ConflictError: there is one already.
+        """
+        if folder.is_local:
+            try:
+                Path(folder.root).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StorageError(f"{folder.root}: the folder cannot be made; {error.strerror}") from error
+        try:
+            table = DeltaTable.create(
+                folder.uri,
+                Schema.from_arrow(schema),
+                mode="error",
+                partition_by=list(partition_by),
+                configuration=configuration,
+                raise_if_key_not_exists=False,
+            )
+        except DeltaError as error:
+            if DeltaTable.is_deltatable(folder.uri):
+                raise ConflictError(f"{folder.uri}: there is a table already; open it instead") from error
+            raise StorageError(f"{folder.uri}: the table could not be made; {_first_line(error)}") from error
+        return cls(table, folder)
+
+    @property
+    def version(self) -> int:
+        """Counts commits."""
+        return int(self._table.version())
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the table, as Arrow has them."""
+        return pa.schema(self._table.schema().to_arrow())
+
+    @property
+    def partition_by(self) -> list[str]:
+        """The columns whose values are in the log and not in the files."""
+        return list(self._table.metadata().partition_columns)
+
+    @property
+    def configuration(self) -> dict[str, str]:
+        """The table's properties."""
+        return dict(self._table.metadata().configuration)
+
+    def refresh(self) -> bool:
+        """Move to the newest version; whether there was one."""
+        before = self.version
+        try:
+            self._table.update_incremental()
+        except DeltaError:
+            self._table = DeltaTable(self.folder.uri)  # versions in between were cleaned away
+        if self.version == before:
+            return False
+        self._check_protocol()
+        return True
+
+    def entries(self) -> list[SegmentEntry]:
+        """All data files of this version, in the order of their names."""
+        actions = pa.table(self._table.get_add_actions())
+        partition = actions.column("partition").to_pylist() if "partition" in actions.schema.names else None
+        names = [unquote(path) for path in actions.column("path").to_pylist()]
+        rows = actions.column("num_records").to_pylist()
+        first, last = (_time_statistics(actions, side) for side in ("min", "max"))
+        sizes = actions.column("size_bytes").to_pylist()
+        entries = [
+            SegmentEntry(
+                name=names[number],
+                data_bytes=sizes[number],
+                row_count=rows[number],
+                first_time=ALWAYS[0] if first[number] is None else first[number],
+                last_time=ALWAYS[1] if last[number] is None else last[number],
+                partition=partition[number] if partition else {},
+            )
+            for number in range(len(names))
+        ]
+        return sorted(entries, key=lambda entry: entry.name)
+
+    def history(self) -> list[dict[str, Any]]:
+        """What happened, newest first."""
+        return list(self._table.history())
+
+    def commit(
+        self,
+        add: Sequence[NewFile] = (),
+        remove: Sequence[SegmentEntry] = (),
+        *,
+        note: dict[str, Any],
+        data_change: bool = True,
+        prepare: Callable[[], None] | None = None,
+    ) -> int:
+        """Add and remove files in one step; returns the new version.
+
+        Args:
+            add: files that are written and synced.
+            remove: files that must still be in the table.
+            note: what is done, for the history.
+            data_change: False when the records stay the same.
+            prepare: called before each attempt, with the log at its newest version.
+
+        Raises:
+            ConflictError: somebody else removed one of `remove`, or changed the table again and again.
+        """
+        for attempt in range(COMMIT_ATTEMPTS):
+            self.refresh()
+            if prepare is not None:
+                prepare()
+            self._check_writable()
+            self._check_present(remove)
+            try:
+                version = self.version + 1  # what the swap demands
+                self._commit_once(add, remove, note, data_change)
+                self.refresh()
+                return version
+            except CommitFailedError:
+                time.sleep(random.uniform(0, 0.01) * (attempt + 1))
+            except DeltaError as error:
+                raise StorageError(f"{self.folder.uri}: the commit failed; {_first_line(error)}") from error
+        raise ConflictError(
+            f"{self.folder.uri}: others committed first, {COMMIT_ATTEMPTS} times in a row; nothing was changed, try again"
+        )
+
+    def add_columns(self, fields: Sequence[pa.Field]) -> None:
+        """Give the table columns that it does not have; those that somebody else has added meanwhile are fine."""
+        for attempt in range(COMMIT_ATTEMPTS):
+            self.refresh()
+            missing = [field for field in fields if field.name not in self.schema.names]
+            if not missing:
+                return
+            try:
+                self._table.alter.add_columns(Schema.from_arrow(pa.schema(missing)).fields)
+                return
+            except CommitFailedError:
+                time.sleep(random.uniform(0, 0.01) * (attempt + 1))
+            except DeltaError as error:
+                names = ", ".join(field.name for field in missing)
+                raise UsageError(f"{self.folder.uri}: cannot add {names}; {_first_line(error)}") from error
+        raise ConflictError(f"{self.folder.uri}: others changed the columns again and again; try again")
+
+    def vacuum(self, retention_hours: float, *, dry_run: bool) -> list[str]:
+        """Delete data files that no version of the last hours needs; returns their names."""
+        names = self._table.vacuum(
+            retention_hours=max(0, int(retention_hours)), dry_run=dry_run, enforce_retention_duration=False, full=True
+        )
+        return [unquote(name) for name in names]
+
+    def _commit_once(
+        self, add: Sequence[NewFile], remove: Sequence[SegmentEntry], note: dict[str, Any], data_change: bool
+    ) -> None:
+        now = int(time.time() * 1000)
+        actions: list[AddAction | RemoveAction] = [file.action(data_change=data_change) for file in add]
+        for entry in remove:
+            partition = {name: None if value is None else str(value) for name, value in entry.partition.items()}
+            actions.append(RemoveAction(entry.name, data_change, now, entry.data_bytes, partition))
+        self._table.create_write_transaction(
+            actions,
+            "append",
+            self._table.schema(),
+            self.partition_by,
+            commit_properties=CommitProperties(custom_metadata={NOTE: json.dumps(note)}, max_commit_retries=0),
+        )
+
+    def _check_present(self, remove: Sequence[SegmentEntry]) -> None:
+        if not remove:
+            return
+        names = {unquote(path) for path in pa.table(self._table.get_add_actions()).column("path").to_pylist()}
+        gone = [entry.name for entry in remove if entry.name not in names]
+        if gone:
+            raise ConflictError(
+                f"{self.folder.uri}: {gone[0]} was removed by somebody else meanwhile; nothing was changed, try again"
+            )
+
+    def _check_protocol(self) -> None:
+        protocol = self._table.protocol()
+        features = set(protocol.reader_features or ()) - READER_FEATURES
+        if protocol.min_reader_version > READER_VERSION or features:
+            found = f"reader version {protocol.min_reader_version} {', '.join(sorted(features))}".strip()
+            raise _too_new(self.folder, found)
+        if "columnMapping" in (protocol.writer_features or ()) or "delta.columnMapping.mode" in self.configuration:
+            raise _too_new(self.folder, "columns that are mapped to other names")
+        if "deletionVectors" in (protocol.reader_features or ()) and self._has_deletion_vectors():
+            raise _too_new(self.folder, "deletion vectors: run REORG TABLE ... APPLY (PURGE) in Spark first")
+
+    def _has_deletion_vectors(self) -> bool:
+        return bool(pa.table(self._table.deletion_vectors()).num_rows)
+
+    def _check_writable(self) -> None:
+        protocol = self._table.protocol()
+        if protocol.min_writer_version > WRITER_VERSION and not set(protocol.writer_features or ()) <= READER_FEATURES:
+            features = ", ".join(sorted(protocol.writer_features or ())) or protocol.min_writer_version
+            raise _too_new(self.folder, f"writer features {features}")
+
+
+def _time_statistics(actions: pa.Table, side: str) -> list[int | None]:
+    """The first or last time of each file, in microseconds."""
+    values = actions.column(side) if side in actions.schema.names else None
+    if values is None or values.type.get_field_index(TIMESTAMP) < 0:
+        return [None] * actions.num_rows
+    times = pa.chunked_array([chunk.field(TIMESTAMP) for chunk in values.chunks], values.type.field(TIMESTAMP).type)
+    if not pa.types.is_timestamp(times.type):
+        return [None] * actions.num_rows
+    return list(times.cast(pa.timestamp("us")).cast(pa.int64()).to_pylist())
+
+
+def _why_no_table(folder: Folder) -> str:
+    if not folder.exists():
+        return "no such folder; `coprlake ingest FILES --into TABLE` makes a table"
+    return "this folder holds no table (no _delta_log in it); check the path"
+
+
+def _too_new(folder: Folder, found: str) -> UnreadableTableError:
+    return UnreadableTableError(
+        folder.uri,
+        section="protocol",
+        expected=f"Delta reader version {READER_VERSION} and writer version {WRITER_VERSION} at most",
+        found=found,
+        advice="upgrade coprlake, or read the table with the engine that wrote it",
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

@@ -1,0 +1,92 @@
+"""Which partition does a record belong to, and where does its data lie?"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any, Final
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coprlake.records import DAY, TIMESTAMP
+
+NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
+"""The folder of records that have no value in the column, as every engine calls it."""
+
+Partition = tuple[str | None, ...]
+"""The values of the partition columns, as the log has them: text."""
+
+
+def with_day(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with the day of each timestamp, if it has none."""
+    if DAY in batch.schema.names:
+        return batch
+    return batch.append_column(DAY, batch.column(TIMESTAMP).cast(pa.timestamp("us")).cast(pa.date32(), safe=False))
+
+
+def split(batch: pa.RecordBatch, columns: Sequence[str]) -> Iterator[tuple[Partition, pa.RecordBatch]]:
+    """The records of each partition, in order, without the columns that they are partitioned by."""
+    if not columns:
+        yield (), batch
+        return
+    keys = [_codes(batch.column(name)) if name in batch.schema.names else None for name in columns]
+    rest = batch.drop_columns([name for name in columns if name in batch.schema.names])
+    combined = np.zeros(batch.num_rows, np.int64)
+    for key in keys:
+        if key is not None:
+            combined = combined * (len(key[1]) + 1) + key[0]
+    if not len(combined) or (combined == combined[0]).all():
+        if batch.num_rows:
+            yield _values(keys, 0), rest
+        return
+    order = np.argsort(combined, kind="stable")
+    _, starts = np.unique(combined[order], return_index=True)
+    ordered = rest.take(pa.array(order))
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(order)], strict=True):
+        yield _values(keys, int(order[start])), ordered.slice(start, end - start)
+
+
+def _codes(column: pa.Array) -> tuple[np.ndarray[Any, np.dtype[np.int64]], list[Any]]:
+    """A number for each value, and the values; missing ones have the last number."""
+    encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
+    values = encoded.dictionary.to_pylist()
+    return np.asarray(encoded.indices.cast(pa.int64()).fill_null(len(values))), values
+
+
+def _values(keys: list[Any], row: int) -> Partition:
+    found: list[str | None] = []
+    for key in keys:
+        codes, values = key or (np.zeros(row + 1, np.int64), [])
+        number = int(codes[row])
+        found.append(log_text(values[number]) if number < len(values) else None)
+    return tuple(found)
+
+
+def log_text(value: Any) -> str | None:
+    """A partition's value as the log has it (Delta protocol, "Partition Value Serialization")."""
+    if value is None or value == "":
+        return None  # Delta has no empty text here: it reads as null
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M:%S.%f")
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def folder_of(columns: Sequence[str], partition: Partition) -> str:
+    """The folder of a partition's data files, with a slash at the end; empty without partitions."""
+    parts = (
+        f"{quote(name, safe='')}={NO_VALUE if value is None else quote(value, safe='')}/"
+        for name, value in zip(columns, partition, strict=True)
+    )
+    return "".join(parts)
+
+
+def constants(partition: Mapping[str, Any], schema: pa.Schema) -> dict[str, pa.Scalar]:
+    """The partition's values with the types of their columns."""
+    scalars = {}
+    for name, value in partition.items():
+        kind = schema.field(name).type if name in schema.names else pa.string()
+        scalars[name] = pa.scalar(value, pa.string()).cast(kind) if isinstance(value, str) else pa.scalar(value, kind)
+    return scalars

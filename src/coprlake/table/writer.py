@@ -1,0 +1,235 @@
+"""Appending to a table: records go to the open segment of their partition; a commit makes all of them part of the table."""
+
+import threading
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from coprlake.config import OPEN_SEGMENTS, SEGMENT_BYTES, WRITER_MEMORY_BYTES
+from coprlake.errors import UsageError
+from coprlake.records import DAY
+from coprlake.segment.mutable import MutableSegment, SegmentOptions, SegmentReport
+from coprlake.segment.sealed import SealedSegment, SegmentEntry
+from coprlake.segment.searchable import Searchable
+from coprlake.table.conforming import arrow_batches, conform, tidy
+from coprlake.table.delta_log import DeltaLog, NewFile
+from coprlake.table.partitioning import Partition, constants, folder_of, split, with_day
+
+
+@dataclass
+class WriteReport:
+    """What a writer committed."""
+
+    version: int | None = None
+    row_count: int = 0
+    raw_bytes: int = 0
+    data_bytes: int = 0
+    sketch_bytes: int = 0
+    segments: list[SegmentReport] = field(default_factory=list)
+
+    def add(self, segment: SegmentReport) -> None:
+        """Count a segment."""
+        self.segments.append(segment)
+        self.row_count += segment.row_count
+        self.raw_bytes += segment.raw_bytes
+        self.data_bytes += segment.data_bytes
+        self.sketch_bytes += segment.sketch_bytes
+
+    @property
+    def seconds_by_phase(self) -> dict[str, float]:
+        """The sum over all segments."""
+        total: dict[str, float] = {}
+        for segment in self.segments:
+            for phase, seconds in segment.seconds_by_phase.items():
+                total[phase] = total.get(phase, 0.0) + seconds
+        return total
+
+
+class TableWriter:
+    """Takes records until it commits; what it has is found by searches of the same table object before that.
+
+    It is a context manager: leaving it commits, leaving it by an exception abandons what was not committed.
+
+    Args:
+        log: the table's log.
+        options: how segments are written.
+        segment_bytes: a segment with so much raw text is sealed.
+    """
+
+    def __init__(
+        self, log: DeltaLog, options: SegmentOptions | None = None, *, segment_bytes: int = SEGMENT_BYTES
+    ) -> None:
+        self._log = log
+        self._options = options or SegmentOptions()
+        self._segment_bytes = segment_bytes
+        self._partition_by = log.partition_by
+        self._schema = log.schema
+        self._lock = threading.RLock()
+        self._open: dict[Partition, MutableSegment] = {}
+        self._sealed: list[tuple[NewFile, SealedSegment]] = []
+        self._new_fields: dict[str, pa.Field] = {}
+        self._is_closed = False
+
+    @property
+    def uncommitted_rows(self) -> int:
+        """Records that a commit would add."""
+        with self._lock:
+            return sum(s.row_count for s in self._open.values()) + sum(f.report.row_count for f, _ in self._sealed)
+
+    def append(self, data: Any, *, raw_bytes: int | None = None) -> int:
+        """Take records: Arrow data, a data frame, or an iterable of dicts or lines; returns how many.
+
+        Args:
+            data: the records; see `coprlake.table.conforming`.
+            raw_bytes: what they took where they came from; by default the size of their lines.
+        """
+        count = 0
+        for batch in arrow_batches(data):
+            with self._lock:
+                self._check_open()
+                self._append_batch(batch, raw_bytes if count == 0 else 0)
+            count += batch.num_rows
+        return count
+
+    def searchables(self) -> list[Searchable]:
+        """All that is not committed, as it is now."""
+        with self._lock:
+            return [segment.view() for segment in self._open.values()] + [sealed for _, sealed in self._sealed]
+
+    def commit(self, **note: Any) -> WriteReport:
+        """Seal what is open and make all of it part of the table, in one step."""
+        with self._lock:
+            self._check_open()
+            for partition in list(self._open):
+                self._seal(partition)
+            report = WriteReport()
+            if not self._sealed:
+                return report
+            if self._new_fields:
+                self._log.add_columns(list(self._new_fields.values()))
+                self._new_fields = {}
+                self._schema = self._log.schema
+            files = [file for file, _ in self._sealed]
+            report.version = self._log.commit(files, note={"operation": "append"} | note)
+            for file in files:
+                report.add(file.report)
+            self._sealed = []
+            return report
+
+    def abandon(self) -> None:
+        """Forget what was not committed, and remove its files."""
+        with self._lock:
+            for segment in self._open.values():
+                segment.abandon()
+            for _, sealed in self._sealed:
+                sealed.close()
+                sealed.remove()
+            self._open, self._sealed = {}, []
+            self._is_closed = True
+
+    def close(self) -> WriteReport:
+        """Commit, and take no more."""
+        with self._lock:
+            report = self.commit() if not self._is_closed else WriteReport()
+            self._is_closed = True
+            return report
+
+    def __enter__(self) -> "TableWriter":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abandon()
+
+    def _append_batch(self, batch: pa.RecordBatch, raw_bytes: int | None) -> None:
+        records = tidy(batch)
+        if DAY in self._partition_by:
+            records = with_day(records)
+        records, missing = conform(records, self._schema)
+        for new in missing:
+            self._new_fields[new.name] = new
+            self._schema = self._schema.append(new)
+        for partition, part in split(records, self._partition_by):
+            share = None if raw_bytes is None else raw_bytes * part.num_rows // records.num_rows
+            self._append_part(partition, part, share)
+
+    def _append_part(self, partition: Partition, part: pa.RecordBatch, raw_bytes: int | None) -> None:
+        segment = self._open.get(partition)
+        if segment is not None and not set(part.schema.names) <= set(segment.schema.names):
+            self._seal(partition)
+            segment = None
+        if segment is None:
+            self._make_room()
+            segment = self._begin(partition, part.schema)
+        self._open[partition] = self._open.pop(partition, segment)  # the last one is the one used last
+        segment.append(_padded(part, segment.schema), raw_bytes)
+        if segment.raw_bytes >= self._segment_bytes or segment.is_full:
+            self._seal(partition)
+
+    def _begin(self, partition: Partition, schema: pa.Schema) -> MutableSegment:
+        """A new segment with the columns that the records have, in the order of the table's."""
+        ordered = [name for name in self._schema.names if name in schema.names]
+        name = f"{folder_of(self._partition_by, partition)}{uuid.uuid4().hex}.parquet"
+        own = {column: value for column, value in zip(self._partition_by, partition, strict=True)}
+        segment = MutableSegment(
+            self._log.folder,
+            name,
+            pa.schema([schema.field(column) for column in ordered]),
+            self._options,
+            constants(own, self._schema),
+        )
+        self._open[partition] = segment
+        return segment
+
+    def _make_room(self) -> None:
+        """Seal what waited longest, or what is largest, before one more segment is begun."""
+        while len(self._open) >= OPEN_SEGMENTS:
+            self._seal(next(iter(self._open)))
+        while self._open and sum(s.memory_bytes for s in self._open.values()) > WRITER_MEMORY_BYTES:
+            self._seal(max(self._open, key=lambda partition: self._open[partition].memory_bytes))
+
+    def _seal(self, partition: Partition) -> None:
+        segment = self._open[partition]
+        report = segment.seal()
+        own = dict(zip(self._partition_by, partition, strict=True))
+        entry = SegmentEntry(
+            report.name, report.data_bytes, report.row_count, report.first_time, report.last_time, own
+        )
+        sealed = SealedSegment(self._log.folder, entry, constants(own, self._schema))
+        self._sealed.append((NewFile(report, own), sealed))
+        del self._open[partition]
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise UsageError("the writer is closed; ask the table for a new one")
+
+
+def _padded(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with all columns of the segment, in its order and with its types."""
+    if batch.schema == schema:
+        return batch
+    columns = []
+    for wanted in schema:
+        if wanted.name not in batch.schema.names:
+            columns.append(pa.nulls(batch.num_rows, wanted.type))
+            continue
+        column = batch.column(wanted.name)
+        columns.append(column if column.type == wanted.type else column.cast(wanted.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def scratch_options(options: SegmentOptions, log: DeltaLog) -> SegmentOptions:
+    """The options with temporary files beside the table, where there is room for them, if that is on this machine."""
+    if options.scratch_folder is not None or not log.folder.is_local:
+        return options
+    return replace(options, scratch_folder=log.folder.path("_coprlake/scratch"))
+
+
+def uncommitted(writers: Iterator[TableWriter]) -> list[Searchable]:
+    """The searchable parts of several writers."""
+    return [searchable for writer in writers for searchable in writer.searchables()]
