@@ -40,3 +40,6 @@ OPTIMIZED_LEVEL: Final = 9
 
 WRITER_MEMORY_BYTES: Final = 160 * 1024 * 1024
 """What the sketches and open batches of all segments of a writer may take before the largest is sealed."""
+
+VACUUM_HOURS: Final = 168
+"""Files that left the table longer ago than this are removed by `vacuum`: a week, as Delta has it."""

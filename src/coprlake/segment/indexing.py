@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from coprlake.kernel import U32Array
 from coprlake.records import ATTRIBUTES, CONTENT
-from coprlake.segment.sidecar import BOTH, FIELD_LIMIT, GRAMS, UNINDEXED, VALUES
+from coprlake.segment.sidecar import BOTH, FIELD_LIMIT, GRAMS, UNINDEXED, VALUES, Description
 from coprlake.tokens.scanner import BatchScanner
 
 
@@ -51,6 +51,7 @@ class BatchIndexer:
         self._scanner = BatchScanner()
         self._field_scanner = BatchScanner()
         self.fields: dict[str, str] = {}
+        self.typed: set[str] = set()
         self.complete = True
 
     def tokens(self, batch: pa.Table) -> Iterator[U32Array]:
@@ -61,8 +62,15 @@ class BatchIndexer:
             elif name == ATTRIBUTES and pa.types.is_map(column.type):
                 for key, values in attribute_columns(column):
                     yield self._scan(key, values)
-            else:
+            elif pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
                 self._note(name, UNINDEXED)
+            else:
+                self.typed.add(name)
+
+    def describe(self, data_bytes: int, row_count: int, batch_count: int, raw_bytes: int) -> Description:
+        """What the sidecar will say of the data file."""
+        typed = sorted(self.typed)
+        return Description(data_bytes, row_count, batch_count, raw_bytes, self.fields, typed, self.complete)
 
     def _scan(self, name: str, values: pa.Array | pa.ChunkedArray) -> U32Array:
         grams = name in self._gram_fields
@@ -73,7 +81,7 @@ class BatchIndexer:
 
     def _note(self, name: str, kind: str) -> None:
         if name in self.fields:
-            if self.fields[name] != kind:  # a typed column, and an attribute of the same name
+            if self.fields[name] != kind:  # a column that is not indexed, and an attribute of the same name
                 self.fields[name] = UNINDEXED
         elif len(self.fields) < FIELD_LIMIT:
             self.fields[name] = kind

@@ -34,7 +34,7 @@ from coprlake.segment.data_file import DataFileWriter
 from coprlake.segment.indexing import BatchIndexer
 from coprlake.segment.scratch import ScratchFile
 from coprlake.segment.searchable import ALWAYS, time_range
-from coprlake.segment.sidecar import Description, encode_sidecar, profile_of, sidecar_name
+from coprlake.segment.sidecar import encode_sidecar, profile_of, sidecar_name
 from coprlake.sketch.algebra import Program
 from coprlake.sketch.sealing import encode
 from coprlake.sketch.spilling import SketchWriter
@@ -164,7 +164,7 @@ class MutableSegment:
     def profile(self) -> Profile:
         """What the sketch knows at this moment."""
         with self._lock:
-            return profile_of(self._indexer.fields, self._indexer.complete)
+            return profile_of(self._indexer.fields, self._indexer.typed, self._indexer.complete)
 
     def seal(self) -> SegmentReport:
         """Close all batches, and write data file and sidecar: both complete and synced."""
@@ -196,10 +196,7 @@ class MutableSegment:
         small = self.raw_bytes < MERGEABLE_BYTES
         bits = self.options.signature_bits or (FULL_SIGNATURE_BITS if small else SIGNATURE_BITS)
         pieces, sketch_report = encode(self._sketch.merged(), signature_bits=bits)
-        indexer = self._indexer
-        description = Description(
-            data_bytes, self.row_count, self.batch_count, self.raw_bytes, indexer.fields, indexer.complete
-        )
+        description = self._indexer.describe(data_bytes, self.row_count, self.batch_count, self.raw_bytes)
         sidecar = encode_sidecar(pieces, description)
         self._folder.write(sidecar_name(self.name), sidecar)
         parts = dict(sketch_report.bytes_by_part)

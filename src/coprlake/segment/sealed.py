@@ -46,7 +46,7 @@ class SealedSegment:
         self._sidecar: Sidecar | None = None
         self._is_sidecar_opened = False
         self._folder = folder
-        self._constants = dict(constants or {})
+        self.constants: Mapping[str, pa.Scalar] = constants if constants is not None else {}
         self._lock = threading.Lock()
         self._metadata: pq.FileMetaData | None = None
         self._schema: pa.Schema | None = None
@@ -118,15 +118,15 @@ class SealedSegment:
     def read(self, batch: int, columns: Sequence[str]) -> pa.Table:
         """Some columns of a row group, those of the partition too."""
         names = [name for name in columns if name in self.schema.names]
-        stored = [name for name in names if name not in self._constants]
+        stored = [name for name in names if name not in self.constants]
         row_count = self.metadata.row_group(batch).num_rows
         try:
             records = self._file().read_row_group(batch, columns=stored, use_threads=False)
         except (OSError, pa.ArrowException) as error:
             raise self._unreadable(error) from error
         for name in names:
-            if name in self._constants:
-                records = records.append_column(name, pa.repeat(self._constants[name], row_count))
+            if name in self.constants:
+                records = records.append_column(name, pa.repeat(self.constants[name], row_count))
         return records.select(names)
 
     def _file(self) -> pq.ParquetFile:
@@ -180,7 +180,7 @@ class SealedSegment:
         batches = self.sidecar.description.batch_count if self.sidecar else metadata.num_row_groups
         if batches != metadata.num_row_groups:
             self.distrust(self._unreadable(f"{metadata.num_row_groups} row groups, not {batches}"))
-        for name, value in self._constants.items():
+        for name, value in self.constants.items():
             if name not in schema.names:
                 schema = schema.append(pa.field(name, value.type))
         self._schema = schema

@@ -7,6 +7,7 @@ surely looked for, and which data file it belongs to. `docs/format/sidecar.md` h
 import json
 import mmap
 import zlib
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any, Final, NoReturn, Self
@@ -66,6 +67,7 @@ class Description:
     batch_count: int
     raw_bytes: int
     fields: dict[str, str] = field(default_factory=dict)
+    typed: list[str] = field(default_factory=list)
     complete: bool = True
     modified_ns: int = 0
 
@@ -74,14 +76,14 @@ class Description:
         return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def profile_of(fields: dict[str, str], complete: bool) -> Profile:
+def profile_of(fields: Mapping[str, str], typed: Iterable[str], complete: bool) -> Profile:
     """One object for all segments with the same fields, so that a search is planned once for all of them."""
-    return _profile(tuple(sorted(fields.items())), complete)
+    return _profile(tuple(sorted(fields.items())), frozenset(typed), complete)
 
 
 @lru_cache(maxsize=256)
-def _profile(fields: tuple[tuple[str, str], ...], complete: bool) -> Profile:
-    return Profile({name: _KINDS.get(kind) for name, kind in fields}, complete)
+def _profile(fields: tuple[tuple[str, str], ...], typed: frozenset[str], complete: bool) -> Profile:
+    return Profile({name: _KINDS.get(kind) for name, kind in fields}, complete, typed)
 
 
 class Sidecar:
@@ -95,7 +97,7 @@ class Sidecar:
         self.sketch = SealedSketch(memoryview(data)[:sketch_bytes], file)
         if self.sketch.posting_count > description.batch_count:
             _refuse(file, "description", f"at least {self.sketch.posting_count} batches", str(description.batch_count))
-        self.profile = profile_of(description.fields, description.complete)
+        self.profile = profile_of(description.fields, description.typed, description.complete)
 
     def check_belongs_to(self, data_bytes: int, modified_ns: int = 0) -> None:
         """Refuse if the data file is another one by now.
@@ -170,3 +172,20 @@ def _read_description(values: dict[str, Any], file: str) -> Description:
 
 def _refuse(file: str, section: str, expected: str, found: str) -> NoReturn:
     raise CorruptSidecarError(file, section=section, expected=expected, found=found, advice=_REBUILD)
+
+
+def joined_kinds(descriptions: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """How fields are indexed in a segment that was merged from others: as well as in the worst of them that has it."""
+    joined: dict[str, str] = {}
+    for fields in descriptions:
+        for name, kind in fields.items():
+            joined[name] = _worse(joined[name], kind) if name in joined else kind
+    return joined
+
+
+def _worse(one: str, other: str) -> str:
+    first, second = _KINDS.get(one), _KINDS.get(other)
+    if first is None or second is None:
+        return UNINDEXED
+    both = Indexed(first.grams and second.grams, first.whole_values and second.whole_values)
+    return next(kind for kind, indexed in _KINDS.items() if indexed == both) if any(both) else UNINDEXED

@@ -4,7 +4,7 @@ import numpy as np
 
 from coprlake.config import FULL_SIGNATURE_BITS, POSTING_LIMIT
 from coprlake.errors import UsageError
-from coprlake.kernel import I64Array, U32Array, kernel
+from coprlake.kernel import I64Array, U16Array, U32Array, kernel
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.sketch.mutable import MutableSketch
 
@@ -17,10 +17,17 @@ def _group_by_rank(fingerprints: U32Array, ranks: U32Array, ends: I64Array, out:
         out[ends[ranks[i]]] = fingerprints[i]
 
 
-def add_sealed(target: MutableSketch, source: SealedSketch, *, posting_base: int = 0) -> bool:
+def add_sealed(
+    target: MutableSketch,
+    source: SealedSketch,
+    *,
+    posting_base: int = 0,
+    posting_map: I64Array | None = None,
+) -> bool:
     """Add all that `source` knows to `target`, with `posting_base` added to every posting.
 
-    Each distinct list of the source is added once, with all the tokens that have it. Returns False if the target's
+    With a `posting_map`, posting ``p`` becomes ``posting_map[p]`` first; the map never falls, so that several small
+    batches may become one. Each distinct list of the source is added once, with all the tokens that have it. Returns False if the target's
     memory limit came in between; then the target holds a part and should not be used.
 
     Raises:
@@ -32,18 +39,44 @@ def add_sealed(target: MutableSketch, source: SealedSketch, *, posting_base: int
             f"{source.file}: keeps {source.signature_bits} bits of each fingerprint and cannot be merged; "
             f"seal with signature_bits={FULL_SIGNATURE_BITS}, or build it again from its data"
         )
-    if posting_base < 0 or source.posting_count + posting_base > POSTING_LIMIT:
+    if posting_map is not None:
+        posting_map = _checked_map(posting_map, source)
+    end = posting_base + 1 + _last_posting(source, posting_map) if source.posting_count else 0
+    if posting_base < 0 or end > POSTING_LIMIT:
         raise UsageError(
             f"{source.file}: {source.posting_count} postings from {posting_base} on do not fit below {POSTING_LIMIT}; "
             "merge fewer sketches"
         )
     source.verify()  # damage must not become part of a sound file
-    end = source.posting_count + posting_base if source.posting_count else 0
     fingerprints, ranks = source.tokens()
     postings, posting_starts = source.lists()
     token_starts = np.zeros(source.list_count + 1, np.int64)
     np.cumsum(np.bincount(ranks, minlength=source.list_count), out=token_starts[1:])
     grouped = np.zeros_like(fingerprints)
     _group_by_rank(fingerprints, ranks, token_starts[1:].copy(), grouped)
-    shifted = (postings.astype(np.int64) + posting_base).astype(np.uint16)
+    if posting_map is None:
+        shifted = (postings.astype(np.int64) + posting_base).astype(np.uint16)
+    else:
+        shifted, posting_starts = _mapped(posting_map[postings] + posting_base, posting_starts)
     return target.insert_lists(grouped, token_starts, shifted, posting_starts, end)
+
+
+def _checked_map(posting_map: I64Array, source: SealedSketch) -> I64Array:
+    posting_map = np.ascontiguousarray(posting_map, np.int64)
+    if len(posting_map) < source.posting_count or (np.diff(posting_map) < 0).any() or (posting_map < 0).any():
+        raise UsageError(f"{source.file}: the map of {source.posting_count} postings must have all of them, and rise")
+    return posting_map
+
+
+def _last_posting(source: SealedSketch, posting_map: I64Array | None) -> int:
+    last = source.posting_count - 1
+    return last if posting_map is None else int(posting_map[last])
+
+
+def _mapped(postings: I64Array, starts: I64Array) -> tuple[U16Array, I64Array]:
+    """The lists with postings that became equal brought together; each list stays ascending."""
+    fresh = np.ones(len(postings), bool)
+    fresh[1:] = postings[1:] != postings[:-1]
+    fresh[starts[:-1]] = True  # the first of a list is not compared with the last of the one before
+    counts = np.concatenate([[0], np.cumsum(fresh)])
+    return postings[fresh].astype(np.uint16), counts[starts].astype(np.int64)

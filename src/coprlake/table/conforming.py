@@ -1,4 +1,4 @@
-"""Records of any shape, as the columns of a table: nothing is dropped, what does not fit a column becomes an attribute."""
+"""Records of any shape, as columns of a table: nothing is dropped, what does not fit a column becomes an attribute."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime

@@ -1,8 +1,8 @@
 """The table's log: which data files belong to it, by Delta's protocol, through delta-rs.
 
-A commit is a compare-and-swap on the version: delta-rs's own conflict resolution let two transactions remove the same file
-(measured with deltalake 1.6.6), which would double its records. So a commit here either finds its assumptions still true at the
-newest version, or looks again, or gives up with a `ConflictError`.
+A commit is a compare-and-swap on the version: delta-rs's own conflict resolution let two transactions remove the
+same file (measured with deltalake 1.6.6), which would double its records. So a commit here either finds its assumptions
+still true at the newest version, or looks again, or gives up with a `ConflictError`.
 """
 
 import json
@@ -24,8 +24,8 @@ from coprlake.errors import ConflictError, NotFoundError, StorageError, Unreadab
 from coprlake.files import Folder
 from coprlake.records import TIMESTAMP
 from coprlake.segment.mutable import SegmentReport
-from coprlake.segment.searchable import ALWAYS
 from coprlake.segment.sealed import SegmentEntry
+from coprlake.segment.searchable import ALWAYS
 
 READER_VERSION: Final = 3
 READER_FEATURES: Final = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors"})
@@ -164,15 +164,16 @@ class DeltaLog:
         partition = actions.column("partition").to_pylist() if "partition" in actions.schema.names else None
         names = [unquote(path) for path in actions.column("path").to_pylist()]
         rows = actions.column("num_records").to_pylist()
-        first, last = (_time_statistics(actions, side) for side in ("min", "max"))
+        first = _time_statistics(actions, "min", ALWAYS[0])
+        last = _time_statistics(actions, "max", ALWAYS[1])
         sizes = actions.column("size_bytes").to_pylist()
         entries = [
             SegmentEntry(
                 name=names[number],
                 data_bytes=sizes[number],
                 row_count=rows[number],
-                first_time=ALWAYS[0] if first[number] is None else first[number],
-                last_time=ALWAYS[1] if last[number] is None else last[number],
+                first_time=first[number],
+                last_time=last[number],
                 partition=partition[number] if partition else {},
             )
             for number in range(len(names))
@@ -220,7 +221,8 @@ class DeltaLog:
             except DeltaError as error:
                 raise StorageError(f"{self.folder.uri}: the commit failed; {_first_line(error)}") from error
         raise ConflictError(
-            f"{self.folder.uri}: others committed first, {COMMIT_ATTEMPTS} times in a row; nothing was changed, try again"
+            f"{self.folder.uri}: others committed first, {COMMIT_ATTEMPTS} times in a row; nothing was changed, "
+            "try again"
         )
 
     def add_columns(self, fields: Sequence[pa.Field]) -> None:
@@ -294,15 +296,15 @@ class DeltaLog:
             raise _too_new(self.folder, f"writer features {features}")
 
 
-def _time_statistics(actions: pa.Table, side: str) -> list[int | None]:
+def _time_statistics(actions: pa.Table, side: str, unknown: int) -> list[int]:
     """The first or last time of each file, in microseconds."""
     values = actions.column(side) if side in actions.schema.names else None
     if values is None or values.type.get_field_index(TIMESTAMP) < 0:
-        return [None] * actions.num_rows
+        return [unknown] * actions.num_rows
     times = pa.chunked_array([chunk.field(TIMESTAMP) for chunk in values.chunks], values.type.field(TIMESTAMP).type)
     if not pa.types.is_timestamp(times.type):
-        return [None] * actions.num_rows
-    return list(times.cast(pa.timestamp("us")).cast(pa.int64()).to_pylist())
+        return [unknown] * actions.num_rows
+    return list(times.cast(pa.timestamp("us")).cast(pa.int64()).fill_null(unknown).to_pylist())
 
 
 def _why_no_table(folder: Folder) -> str:

@@ -70,8 +70,15 @@ def _run(program: Program, addresses: U64Array, word_counts: I64Array) -> U8Arra
 class Snapshot:
     """The segments of one version; it never changes."""
 
-    def __init__(self, segments: Sequence[SealedSegment], schema: pa.Schema, version: int) -> None:
+    def __init__(
+        self,
+        segments: Sequence[SealedSegment],
+        schema: pa.Schema,
+        partition_by: Sequence[str] = (),
+        version: int = 0,
+    ) -> None:
         self.segments = list(segments)
+        self.partition_by = frozenset(partition_by)
         self.schema = schema
         self.version = version
         self.first_times = np.array([segment.entry.first_time for segment in segments], np.int64)

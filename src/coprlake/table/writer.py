@@ -1,8 +1,7 @@
-"""Appending to a table: records go to the open segment of their partition; a commit makes all of them part of the table."""
+"""Appending: records go to the open segment of their partition; a commit makes all of them part of the table."""
 
 import threading
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -57,10 +56,16 @@ class TableWriter:
         log: the table's log.
         options: how segments are written.
         segment_bytes: a segment with so much raw text is sealed.
+        guard: held while a commit is made, so that whoever holds it sees a record before or after it, once.
     """
 
     def __init__(
-        self, log: DeltaLog, options: SegmentOptions | None = None, *, segment_bytes: int = SEGMENT_BYTES
+        self,
+        log: DeltaLog,
+        options: SegmentOptions | None = None,
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        guard: threading.RLock | None = None,
     ) -> None:
         self._log = log
         self._options = options or SegmentOptions()
@@ -68,6 +73,7 @@ class TableWriter:
         self._partition_by = log.partition_by
         self._schema = log.schema
         self._lock = threading.RLock()
+        self._guard = guard or threading.RLock()
         self._open: dict[Partition, MutableSegment] = {}
         self._sealed: list[tuple[NewFile, SealedSegment]] = []
         self._new_fields: dict[str, pa.Field] = {}
@@ -113,10 +119,11 @@ class TableWriter:
                 self._new_fields = {}
                 self._schema = self._log.schema
             files = [file for file, _ in self._sealed]
-            report.version = self._log.commit(files, note={"operation": "append"} | note)
+            with self._guard:
+                report.version = self._log.commit(files, note={"operation": "append"} | note)
+                self._sealed = []
             for file in files:
                 report.add(file.report)
-            self._sealed = []
             return report
 
     def abandon(self) -> None:
@@ -175,7 +182,7 @@ class TableWriter:
         """A new segment with the columns that the records have, in the order of the table's."""
         ordered = [name for name in self._schema.names if name in schema.names]
         name = f"{folder_of(self._partition_by, partition)}{uuid.uuid4().hex}.parquet"
-        own = {column: value for column, value in zip(self._partition_by, partition, strict=True)}
+        own = dict(zip(self._partition_by, partition, strict=True))
         segment = MutableSegment(
             self._log.folder,
             name,
@@ -197,9 +204,7 @@ class TableWriter:
         segment = self._open[partition]
         report = segment.seal()
         own = dict(zip(self._partition_by, partition, strict=True))
-        entry = SegmentEntry(
-            report.name, report.data_bytes, report.row_count, report.first_time, report.last_time, own
-        )
+        entry = SegmentEntry(report.name, report.data_bytes, report.row_count, report.first_time, report.last_time, own)
         sealed = SealedSegment(self._log.folder, entry, constants(own, self._schema))
         self._sealed.append((NewFile(report, own), sealed))
         del self._open[partition]
@@ -228,8 +233,3 @@ def scratch_options(options: SegmentOptions, log: DeltaLog) -> SegmentOptions:
     if options.scratch_folder is not None or not log.folder.is_local:
         return options
     return replace(options, scratch_folder=log.folder.path("_coprlake/scratch"))
-
-
-def uncommitted(writers: Iterator[TableWriter]) -> list[Searchable]:
-    """The searchable parts of several writers."""
-    return [searchable for writer in writers for searchable in writer.searchables()]

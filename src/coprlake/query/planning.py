@@ -1,0 +1,140 @@
+"""From a predicate to the batches that have to be opened."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from coprlake.kernel import I64Array
+from coprlake.predicate.partitions import decide, fields_of
+from coprlake.predicate.predicates import Predicate
+from coprlake.predicate.required import Profile, required_tokens
+from coprlake.query.report import SearchReport
+from coprlake.segment.searchable import Searchable
+from coprlake.sketch.algebra import ANYTHING, NOTHING, Expression, Program, compile_expression
+from coprlake.sketch.immutable import CANNOT
+from coprlake.table.snapshot import Snapshot
+
+FOREVER = (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True)
+class View:
+    """All that a search looks at: the segments of a version, and what writers of this process have not committed."""
+
+    snapshot: Snapshot
+    uncommitted: Sequence[Searchable] = ()
+
+
+@dataclass
+class SegmentPlan:
+    """The batches of one segment to open, and which of them lie wholly inside the asked time."""
+
+    segment: Searchable
+    batches: I64Array
+    first_times: I64Array
+    last_times: I64Array
+    has_times: bool = field(default=True)
+
+
+class Planner:
+    """Plans one search; programs are made once for all segments with the same fields.
+
+    Args:
+        predicate: what is searched for.
+        since: microseconds; earlier records are left out.
+        until: microseconds; records of this time and later are left out.
+        needs_times: whether the plan must know the times of batches: to sort, or to check a range.
+    """
+
+    def __init__(
+        self, predicate: Predicate, since: int, until: int, *, needs_times: bool, report: SearchReport
+    ) -> None:
+        self._predicate = predicate
+        self._since = since
+        self._until = until
+        self._is_bounded = (since, until) != FOREVER
+        self._needs_times = needs_times or self._is_bounded
+        self._report = report
+        self._fields = fields_of(predicate)
+        self._expressions: dict[int, tuple[Profile, Expression, Program]] = {}
+
+    def segments(self, view: View) -> list[Searchable]:
+        """The segments that may match, by time, partition and sketch."""
+        report = self._report
+        snapshot = view.snapshot
+        report.segments = len(snapshot.segments) + len(view.uncommitted)
+        chosen = self._by_time(snapshot)
+        chosen = self._by_partition(snapshot, chosen)
+        if len(snapshot.segments) and (chosen is None or len(chosen)):
+            found = snapshot.verdicts(chosen, self.program)
+            left = np.flatnonzero(found != CANNOT)
+            report.segments_pruned_by_sketch += len(found) - len(left)
+            segments = [snapshot.segments[i] for i in (left if chosen is None else chosen[left]).tolist()]
+        else:
+            segments = []
+        for segment in segments:
+            if segment.sidecar is None:
+                report.segments_without_sketch += 1
+                report.problem(str(segment.sidecar_problem))
+        return [*segments, *view.uncommitted]
+
+    def batches(self, segment: Searchable) -> SegmentPlan | None:
+        """The batches of one segment that may match; None if there is none or the segment cannot be read."""
+        report = self._report
+        _, expression, program = self._planned(segment.profile)
+        if expression == NOTHING:
+            batches = np.zeros(0, np.int64)
+        elif expression == ANYTHING:
+            batches = np.arange(segment.batch_count)
+        else:
+            batches = segment.candidates(program)
+        count = segment.batch_count
+        report.add(batches=count, batches_pruned_by_sketch=count - len(batches))
+        if not len(batches):
+            return None
+        if not self._needs_times:
+            return SegmentPlan(segment, batches, batches, batches, has_times=False)
+        first, last = segment.times()
+        inside = (last[batches] >= self._since) & (first[batches] < self._until)
+        report.add(batches_pruned_by_time=int(len(batches) - inside.sum()))
+        batches = batches[inside]
+        return SegmentPlan(segment, batches, first[batches], last[batches]) if len(batches) else None
+
+    def program(self, profile: Profile) -> Program:
+        """What the sketches with this profile are asked."""
+        return self._planned(profile)[2]
+
+    def _planned(self, profile: Profile) -> tuple[Profile, Expression, Program]:
+        planned = self._expressions.get(id(profile))
+        if planned is None:
+            expression, notes = required_tokens(self._predicate, profile)
+            for note in notes:
+                self._report.note(note)
+            planned = (profile, expression, compile_expression(expression))  # the profile is held: its id is the key
+            self._expressions[id(profile)] = planned
+        return planned
+
+    def _by_time(self, snapshot: Snapshot) -> I64Array | None:
+        """The segments with records in the asked time; None for all of them."""
+        if not self._is_bounded:
+            return None
+        inside = (snapshot.last_times >= self._since) & (snapshot.first_times < self._until)
+        self._report.segments_pruned_by_time += int(len(inside) - inside.sum())
+        return np.flatnonzero(inside)
+
+    def _by_partition(self, snapshot: Snapshot, chosen: I64Array | None) -> I64Array | None:
+        """Those of the chosen segments whose partition does not rule them out."""
+        if self._fields.isdisjoint(snapshot.partition_by):
+            return chosen
+        numbers = range(len(snapshot.segments)) if chosen is None else chosen.tolist()
+        verdicts: dict[int, bool] = {}
+        left = []
+        for number in numbers:
+            constants = snapshot.segments[number].constants
+            if id(constants) not in verdicts:
+                verdicts[id(constants)] = decide(self._predicate, constants) is not False
+            if verdicts[id(constants)]:
+                left.append(number)
+        self._report.segments_pruned_by_partition += len(numbers) - len(left)
+        return chosen if len(left) == len(numbers) else np.array(left, np.int64)

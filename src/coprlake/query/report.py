@@ -1,0 +1,79 @@
+"""What a search did: how much was ruled out, by what, what was read for nothing, and where the time went."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class SearchReport:
+    """The figures of one search; complete when all of its results were taken."""
+
+    predicate: str = ""
+    segments: int = 0
+    segments_pruned_by_time: int = 0
+    segments_pruned_by_partition: int = 0
+    segments_pruned_by_sketch: int = 0
+    segments_without_sketch: int = 0
+    batches: int = 0
+    batches_pruned_by_time: int = 0
+    batches_pruned_by_sketch: int = 0
+    batches_opened: int = 0
+    batches_for_nothing: int = 0
+    rows_matched: int = 0
+    bytes_read: int = 0
+    stopped_early: bool = False
+    seconds: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    @property
+    def error_rate(self) -> float:
+        """Batches that were opened for nothing, as a part of all batches (paper 5.2)."""
+        return self.batches_for_nothing / self.batches if self.batches else 0.0
+
+    def add(self, **counts: int) -> None:
+        """Count, from any thread."""
+        with self._lock:
+            for name, count in counts.items():
+                setattr(self, name, getattr(self, name) + count)
+
+    def add_seconds(self, phase: str, seconds: float) -> None:
+        """Count time, from any thread: with several threads the phases add up to more than the clock shows."""
+        with self._lock:
+            self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Count the time of what is done inside."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.add_seconds(name, time.perf_counter() - started)
+
+    def note(self, text: str) -> None:
+        """Say why something was not pruned, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def problem(self, text: str) -> None:
+        """Name something that is wrong with the table, once."""
+        with self._lock:
+            if text not in self.problems:
+                self.problems.append(text)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        with self._lock:
+            lock, self._lock = self._lock, None  # type: ignore[assignment]  # a lock cannot be copied
+            try:
+                values = asdict(self)
+            finally:
+                self._lock = lock
+        del values["_lock"]
+        return values | {"error_rate": self.error_rate}

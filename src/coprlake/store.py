@@ -1,0 +1,353 @@
+"""The public face: open a table, append to it, search it, keep it in shape."""
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from coprlake.config import OPTIMIZED_LEVEL, SEGMENT_BYTES, VACUUM_HOURS
+from coprlake.errors import ConflictError, NotFoundError, UsageError
+from coprlake.files import Folder
+from coprlake.predicate.predicates import EVERYTHING, Contains, Predicate
+from coprlake.query.context import Context
+from coprlake.query.ordering import Order
+from coprlake.query.planning import FOREVER, View
+from coprlake.query.search import Search, SearchOptions
+from coprlake.records import DAY, SCHEMA
+from coprlake.segment.mutable import SegmentOptions
+from coprlake.segment.sealed import SealedSegment
+from coprlake.table import deleting, indexing, information, optimizing, vacuuming, verifying
+from coprlake.table.delta_log import DeltaLog
+from coprlake.table.parquet_folder import ParquetFolder
+from coprlake.table.snapshot import Snapshot, open_segments
+from coprlake.table.writer import TableWriter, WriteReport, scratch_options
+
+Time: TypeAlias = datetime | date | timedelta | str | int | None
+"""A point in time: a datetime (without a zone: UTC), a text in ISO format, microseconds since 1970, or, as a timedelta,
+so long ago."""
+
+GRAMS_PROPERTY = "coprlake.grams"
+_FRESH_SECONDS = 0.1
+
+
+def create_table(
+    uri: str | os.PathLike[str],
+    *,
+    schema: pa.Schema | None = None,
+    partition_by: str | Sequence[str] | None = DAY,
+    grams: Iterable[str] = (),
+    exist_ok: bool = False,
+) -> "Table":
+    """Make an empty table.
+
+    Args:
+        uri: a folder, on this machine or in an object store.
+        schema: columns besides those that every table has; more may come with the records.
+        partition_by: the columns by which data files are told apart; None for no partitions.
+        grams: fields besides the content that can be searched inside of words.
+        exist_ok: open the table if it is there already.
+
+    Raises:
+        ConflictError: there is a table already.
+    """
+    folder = Folder.of(uri)
+    columns = [partition_by] if isinstance(partition_by, str) else list(partition_by or ())
+    fields = {field.name: field for field in [*SCHEMA, *(schema or ())]}
+    if DAY in columns:
+        fields.setdefault(DAY, pa.field(DAY, pa.date32()))
+    for name in columns:
+        fields.setdefault(name, pa.field(name, pa.string()))
+    configuration = {GRAMS_PROPERTY: ",".join(sorted(grams))} if grams else {}
+    try:
+        log = DeltaLog.create(folder, pa.schema(list(fields.values())), columns, configuration)
+    except ConflictError:
+        if not exist_ok:
+            raise
+        log = DeltaLog.open(folder)
+    return Table(log)
+
+
+def open_table(uri: str | os.PathLike[str]) -> "Table":
+    """Open a Delta table, or a folder of Parquet files, which then cannot be appended to.
+
+    Raises:
+        NotFoundError: there is neither.
+        UnreadableTableError: the table's protocol is newer than what is understood here.
+    """
+    folder = Folder.of(uri)
+    if folder.exists() and not folder.exists("_delta_log"):
+        return Table(ParquetFolder(folder))
+    return Table(DeltaLog.open(folder))
+
+
+def table_exists(uri: str | os.PathLike[str]) -> bool:
+    """Whether there is a table or a folder of Parquet files."""
+    try:
+        open_table(uri)
+    except NotFoundError:
+        return False
+    return True
+
+
+class Table:
+    """A table of logs. Searches see the newest version, and what writers of this object have not committed yet."""
+
+    def __init__(self, log: DeltaLog | ParquetFolder) -> None:
+        self._log = log
+        self._lock = threading.RLock()
+        self._writers: weakref.WeakSet[TableWriter] = weakref.WeakSet()
+        self._snapshot = self._new_snapshot({})
+        self._log_state: int | None = None
+
+    def __repr__(self) -> str:
+        return f"Table({self.uri!r}, version {self.version})"
+
+    @property
+    def uri(self) -> str:
+        """Where the table is."""
+        return self._log.folder.uri
+
+    @property
+    def version(self) -> int:
+        """The version that was last looked at."""
+        return self._snapshot.version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        return self.snapshot().schema
+
+    @property
+    def partition_by(self) -> list[str]:
+        """The columns that data files are told apart by."""
+        return self._log.partition_by
+
+    def snapshot(self) -> Snapshot:
+        """The segments of the newest version."""
+        state = self._stat()
+        if state is not None and state == self._log_state:
+            return self._snapshot
+        with self._lock:
+            self._log_state = state
+            if self._log.refresh():
+                known = {segment.name: segment for segment in self._snapshot.segments}
+                self._snapshot = self._new_snapshot(known)
+            return self._snapshot
+
+    def append(self, data: Any, *, raw_bytes: int | None = None) -> WriteReport:
+        """Add records and commit them: Arrow data, a data frame, or an iterable of dicts or lines."""
+        with self.writer(searchable=False) as writer:
+            writer.append(data, raw_bytes=raw_bytes)
+            return writer.close()
+
+    def writer(
+        self,
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        options: SegmentOptions | None = None,
+        searchable: bool = True,
+    ) -> TableWriter:
+        """Something to append to for a while; its records are found at once, and are the table's when it commits.
+
+        Args:
+            segment_bytes: raw size at which a segment is sealed.
+            options: see `SegmentOptions`.
+            searchable: whether searches of this object find what is not committed.
+        """
+        log = self._delta_log("append")
+        options = replace(options or SegmentOptions(), searchable=searchable)
+        if not options.gram_fields:
+            options = replace(options, gram_fields=self._gram_fields())
+        writer = TableWriter(log, scratch_options(options, log), segment_bytes=segment_bytes, guard=self._lock)
+        if searchable:
+            self._writers.add(writer)
+        return writer
+
+    def search(
+        self,
+        predicate: Predicate | str = EVERYTHING,
+        *,
+        since: Time = None,
+        until: Time = None,
+        columns: Sequence[str] | None = None,
+        order: Order = "any",
+        limit: int | None = None,
+        context: int | tuple[int, int] = 0,
+        threads: int | None = None,
+        strict: bool = False,
+    ) -> Search:
+        """Find records; a text means those whose content contains it.
+
+        Args:
+            predicate: see `coprlake.predicate`; ``contains("refused") & ~term("debug")``, for instance.
+            since: of this time and later.
+            until: before this time.
+            columns: what to return of a record.
+            order: ``any``, ``newest`` or ``oldest``.
+            limit: stop after so many.
+            context: records of the same source to return before and after each match; a pair for different numbers.
+            threads: how many batches to work on at a time.
+            strict: whether a damaged segment ends the search with an error; else it is named in the report.
+        """
+        if isinstance(predicate, str):
+            predicate = Contains(predicate)
+        around = Context(context, context) if isinstance(context, int) else Context(*context)
+        options = SearchOptions(
+            since=microseconds(since, FOREVER[0]),
+            until=microseconds(until, FOREVER[1]),
+            columns=None if columns is None else tuple(columns),
+            order=order,
+            limit=limit,
+            context=around,
+            threads=threads,
+            strict=strict,
+        )
+        return Search(self._view, predicate, options)
+
+    def info(self) -> information.TableInfo:
+        """Segments, records, and bytes by part."""
+        snapshot = self.snapshot()
+        columns = {field.name: str(field.type) for field in snapshot.schema}
+        info = information.TableInfo(self.uri, snapshot.version, self.partition_by, columns)
+        return information.describe(info, snapshot.segments)
+
+    def optimize(
+        self,
+        *,
+        target_bytes: int = SEGMENT_BYTES,
+        level: int = OPTIMIZED_LEVEL,
+        full: bool = False,
+        progress: optimizing.Progress | None = None,
+    ) -> optimizing.OptimizeReport:
+        """Merge small segments; see `coprlake.table.optimizing.optimize`."""
+        return optimizing.optimize(
+            self._delta_log("optimize"),
+            self.snapshot(),
+            target_bytes=target_bytes,
+            level=level,
+            full=full,
+            gram_fields=self._gram_fields(),
+            progress=progress,
+        )
+
+    def delete(
+        self,
+        predicate: Predicate = EVERYTHING,
+        *,
+        since: Time = None,
+        until: Time = None,
+        progress: optimizing.Progress | None = None,
+    ) -> deleting.DeleteReport:
+        """Delete the committed records that match, in a range of time; `deletions` tells how far that is.
+
+        Raises:
+            UsageError: neither a predicate nor a time is given: that would delete everything.
+        """
+        if predicate == EVERYTHING and since is None and until is None:
+            raise UsageError("this would delete every record; name a predicate or a time")
+        doomed = deleting.Doomed(predicate, microseconds(since, FOREVER[0]), microseconds(until, FOREVER[1]))
+        log = self._delta_log("delete")
+        options = scratch_options(SegmentOptions(searchable=False, gram_fields=self._gram_fields()), log)
+        return deleting.delete(log, self.snapshot, doomed, options, progress)
+
+    def retain(self, age: timedelta, predicate: Predicate = EVERYTHING) -> deleting.DeleteReport:
+        """Delete records that are older than `age`: retention, for all records or for those that match."""
+        return self.delete(predicate, until=age)
+
+    def deletions(self) -> list[deleting.DeletionStatus]:
+        """All deletions, newest first: hidden from every search, or erased from the disk as well."""
+        return deleting.deletions(self._delta_log("list deletions"))
+
+    def vacuum(self, *, retention_hours: float = VACUUM_HOURS, dry_run: bool = False) -> vacuuming.VacuumReport:
+        """Remove files that no version of the last hours needs."""
+        return vacuuming.vacuum(self._delta_log("vacuum"), retention_hours=retention_hours, dry_run=dry_run)
+
+    def verify(self, *, deep: bool = False, progress: optimizing.Progress | None = None) -> verifying.VerifyReport:
+        """Check all files; see `coprlake.table.verifying.verify`."""
+        fresh = open_segments(self._log.folder, [s.entry for s in self.snapshot().segments], self.schema, {})
+        return verifying.verify(fresh, deep=deep, progress=progress)
+
+    def index(
+        self, *, grams: Iterable[str] = (), rebuild: bool = False, progress: optimizing.Progress | None = None
+    ) -> indexing.IndexReport:
+        """Write the sidecars that are missing; the data is not touched.
+
+        Args:
+            grams: fields that can be searched inside of words; the content can anyway.
+            rebuild: write all of them.
+            progress: told how many bytes of data were worked on.
+        """
+        segments = self.snapshot().segments
+        report = indexing.index(
+            self._log.folder,
+            segments,
+            gram_fields=frozenset(grams) | self._gram_fields(),
+            rebuild=rebuild,
+            progress=progress,
+        )
+        with self._lock:
+            self._snapshot = self._new_snapshot({})
+        return report
+
+    def _view(self) -> View:
+        """One moment: no record is seen twice or not at all while a writer commits."""
+        if not self._writers:
+            return View(self.snapshot())
+        with self._lock:
+            waiting = [searchable for writer in list(self._writers) for searchable in writer.searchables()]
+            return View(self.snapshot(), waiting)
+
+    def _new_snapshot(self, known: dict[str, SealedSegment]) -> Snapshot:
+        schema = self._log.schema
+        segments = open_segments(self._log.folder, self._log.entries(), schema, known)
+        return Snapshot(segments, schema, self._log.partition_by, self._log.version)
+
+    def _stat(self) -> int | None:
+        """A number that changes with every commit; None where only asking the log tells.
+
+        A folder's time is coarse: two commits in one tick look like one, so a fresh time is not trusted.
+        """
+        if not self._log.folder.is_local or not isinstance(self._log, DeltaLog):
+            return None
+        try:
+            changed = os.stat(f"{self._log.folder.root}/_delta_log").st_mtime_ns  # noqa: PTH116
+        except OSError:
+            return None
+        return changed if time.time_ns() - changed > _FRESH_SECONDS * 1e9 else None
+
+    def _delta_log(self, what: str) -> DeltaLog:
+        if isinstance(self._log, ParquetFolder):
+            raise UsageError(
+                f"{self.uri}: cannot {what}: this is a folder of Parquet files without a Delta log, and is only read; "
+                "ingest it into a table of its own"
+            )
+        return DeltaLog.open(self._log.folder)
+
+    def _gram_fields(self) -> frozenset[str]:
+        return frozenset(name for name in self._log.configuration.get(GRAMS_PROPERTY, "").split(",") if name)
+
+
+def microseconds(moment: Time, default: int) -> int:
+    """A point in time as microseconds since 1970."""
+    if moment is None:
+        return default
+    if isinstance(moment, int):
+        return moment
+    if isinstance(moment, timedelta):
+        moment = datetime.now(UTC) - moment
+    elif isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError as error:
+            raise UsageError(f"{moment!r} is no time; expected ISO 8601, such as 2026-11-16T03:55:00Z") from error
+    elif not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round((moment - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(microseconds=1))

@@ -1,0 +1,79 @@
+"""Sidecars for data files that have none: written by somebody else, or lost. The data is read, never touched."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from coprlake.config import FULL_SIGNATURE_BITS, MEMORY_LIMIT_BYTES, MERGEABLE_BYTES, POSTING_LIMIT, SIGNATURE_BITS
+from coprlake.errors import FormatError
+from coprlake.files import Folder
+from coprlake.segment.assigner import record_bytes
+from coprlake.segment.indexing import BatchIndexer
+from coprlake.segment.sealed import SealedSegment
+from coprlake.segment.sidecar import encode_sidecar, sidecar_name
+from coprlake.sketch.sealing import encode
+from coprlake.sketch.spilling import SketchWriter
+
+Progress = Callable[[int], None]
+
+
+@dataclass
+class IndexReport:
+    """What `index` did."""
+
+    indexed: int = 0
+    skipped: int = 0
+    raw_bytes: int = 0
+    sketch_bytes: int = 0
+    seconds: float = 0.0
+    problems: list[str] = field(default_factory=list)
+
+
+def index(
+    folder: Folder,
+    segments: Sequence[SealedSegment],
+    *,
+    gram_fields: frozenset[str] = frozenset(),
+    rebuild: bool = False,
+    progress: Progress | None = None,
+) -> IndexReport:
+    """Write the sidecars that are missing, damaged or of other data; with `rebuild`, all of them."""
+    started = time.perf_counter()
+    report = IndexReport()
+    for segment in segments:
+        if segment.sidecar is not None and not rebuild:
+            report.skipped += 1
+        else:
+            try:
+                _index_segment(folder, segment, gram_fields, report)
+            except FormatError as error:
+                report.problems.append(str(error))
+        if progress is not None:
+            progress(segment.entry.data_bytes)
+    report.seconds = time.perf_counter() - started
+    return report
+
+
+def _index_segment(folder: Folder, segment: SealedSegment, gram_fields: frozenset[str], report: IndexReport) -> None:
+    batch_count = segment.metadata.num_row_groups
+    if batch_count > POSTING_LIMIT:
+        report.problems.append(f"{segment.name}: has {batch_count} row groups; a sketch knows {POSTING_LIMIT} at most")
+        return
+    indexer = BatchIndexer(gram_fields, segment.constants)
+    raw_bytes = 0
+    stored = [name for name in segment.schema.names if name not in segment.constants]
+    with SketchWriter(MEMORY_LIMIT_BYTES) as sketch:
+        for batch in range(batch_count):
+            records = segment.read(batch, stored)
+            raw_bytes += sum(int(record_bytes(part).sum()) for part in records.to_batches())
+            for fingerprints in indexer.tokens(records):
+                sketch.insert(fingerprints, batch)
+        bits = FULL_SIGNATURE_BITS if raw_bytes < MERGEABLE_BYTES else SIGNATURE_BITS
+        pieces, _ = encode(sketch.merged(), signature_bits=bits)
+    entry = segment.entry
+    description = indexer.describe(entry.data_bytes, segment.metadata.num_rows, batch_count, raw_bytes)
+    sidecar = encode_sidecar(pieces, replace(description, modified_ns=entry.modified_ns))
+    folder.write(sidecar_name(segment.name), sidecar)
+    report.indexed += 1
+    report.raw_bytes += raw_bytes
+    report.sketch_bytes += sum(map(len, sidecar))

@@ -1,0 +1,81 @@
+"""What is in a table, and what does it cost?"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from coprlake.segment.sealed import SealedSegment
+from coprlake.segment.searchable import ALWAYS
+
+
+@dataclass
+class TableInfo:
+    """Sizes and counts of a table at one version."""
+
+    uri: str
+    version: int
+    partition_by: list[str]
+    columns: dict[str, str]
+    segments: int = 0
+    batches: int = 0
+    rows: int = 0
+    raw_bytes: int = 0
+    data_bytes: int = 0
+    index_bytes: int = 0
+    index_bytes_by_part: dict[str, int] = field(default_factory=dict)
+    tokens: int = 0
+    mergeable_segments: int = 0
+    first_time: datetime | None = None
+    last_time: datetime | None = None
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def data_percent(self) -> float:
+        """Of the raw size."""
+        return 100 * self.data_bytes / self.raw_bytes if self.raw_bytes else 0.0
+
+    @property
+    def index_percent(self) -> float:
+        """Of the raw size."""
+        return 100 * self.index_bytes / self.raw_bytes if self.raw_bytes else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        values = asdict(self) | {"data_percent": self.data_percent, "index_percent": self.index_percent}
+        for name in ("first_time", "last_time"):
+            values[name] = values[name] and values[name].isoformat()
+        return values
+
+
+def describe(info: TableInfo, segments: Sequence[SealedSegment]) -> TableInfo:
+    """Fill in the sizes and counts; a segment without a sidecar counts with its data file alone."""
+    times = []
+    for segment in segments:
+        info.segments += 1
+        info.data_bytes += segment.entry.data_bytes
+        info.rows += segment.entry.row_count or 0
+        times.append((segment.entry.first_time, segment.entry.last_time))
+        if segment.sidecar is None:
+            info.problems.append(str(segment.sidecar_problem))
+            continue
+        described = segment.sidecar.description
+        info.batches += described.batch_count
+        info.raw_bytes += described.raw_bytes
+        info.rows += described.row_count if segment.entry.row_count is None else 0
+        info.tokens += segment.sidecar.sketch.token_count
+        info.mergeable_segments += segment.sidecar.sketch.signature_bits == 32
+        info.index_bytes += segment.sidecar.file_bytes
+        parts = segment.sidecar.sketch.bytes_by_part()
+        parts["description"] = segment.sidecar.file_bytes - sum(parts.values())
+        for part, size in parts.items():
+            info.index_bytes_by_part[part] = info.index_bytes_by_part.get(part, 0) + size
+    known = [pair for pair in times if pair != ALWAYS]
+    if known:
+        info.first_time = _time(min(first for first, _ in known))
+        info.last_time = _time(max(last for _, last in known))
+    return info
+
+
+def _time(microseconds: int) -> datetime:
+    return datetime.fromtimestamp(microseconds / 1e6, UTC)

@@ -1,0 +1,285 @@
+"""Small segments become large ones: sketches are merged without the logs, data is compressed harder."""
+
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from coprlake.config import (
+    BATCH_BYTES,
+    FULL_SIGNATURE_BITS,
+    MERGEABLE_BYTES,
+    OPTIMIZED_LEVEL,
+    POSTING_LIMIT,
+    SEGMENT_BYTES,
+    SIGNATURE_BITS,
+)
+from coprlake.errors import FormatError
+from coprlake.files import Folder
+from coprlake.records import TIMESTAMP
+from coprlake.segment.assigner import record_bytes
+from coprlake.segment.data_file import DataFileWriter, storage_schema
+from coprlake.segment.indexing import BatchIndexer
+from coprlake.segment.mutable import SegmentReport
+from coprlake.segment.sealed import SealedSegment
+from coprlake.segment.searchable import ALWAYS, time_range
+from coprlake.segment.sidecar import Description, encode_sidecar, joined_kinds, sidecar_name
+from coprlake.sketch.merge import add_sealed
+from coprlake.sketch.mutable import MutableSketch
+from coprlake.sketch.sealing import encode
+from coprlake.table.delta_log import DeltaLog, NewFile
+from coprlake.table.partitioning import folder_of, log_text
+from coprlake.table.snapshot import Snapshot
+
+Progress = Callable[[int], None]
+"""Told how many bytes of data were worked on since the last call."""
+
+
+@dataclass
+class OptimizeReport:
+    """What `optimize` did."""
+
+    version: int | None = None
+    segments_before: int = 0
+    segments_after: int = 0
+    merged: int = 0
+    written: int = 0
+    tokenized_again: int = 0
+    data_bytes_before: int = 0
+    data_bytes_after: int = 0
+    sketch_bytes_before: int = 0
+    sketch_bytes_after: int = 0
+    seconds: float = 0.0
+    segments: list[SegmentReport] = field(default_factory=list)
+
+
+def estimated_raw_bytes(segment: SealedSegment) -> int:
+    """The raw size of a segment; where no sidecar says it, eight times that of its data file."""
+    return segment.sidecar.description.raw_bytes if segment.sidecar else 8 * segment.entry.data_bytes
+
+
+def groups_to_merge(segments: Sequence[SealedSegment], target_bytes: int, *, full: bool) -> list[list[SealedSegment]]:
+    """Segments of one partition, neighbours in time, that together make one of about the target's size."""
+    by_partition: dict[tuple[tuple[str, object], ...], list[SealedSegment]] = {}
+    for segment in segments:
+        if full or estimated_raw_bytes(segment) < target_bytes // 2:
+            by_partition.setdefault(tuple(segment.entry.partition.items()), []).append(segment)
+    groups = []
+    for members in by_partition.values():
+        group: list[SealedSegment] = []
+        size = batches = 0
+        for segment in sorted(members, key=lambda member: (member.entry.first_time, member.name)):
+            own = estimated_raw_bytes(segment)
+            if group and (size + own > target_bytes or batches + segment.batch_count > POSTING_LIMIT):
+                groups.append(group)
+                group, size, batches = [], 0, 0
+            group.append(segment)
+            size += own
+            batches += segment.batch_count
+        groups.append(group)
+    return [group for group in groups if len(group) > 1 or (full and group)]
+
+
+def optimize(
+    log: DeltaLog,
+    snapshot: Snapshot,
+    *,
+    target_bytes: int = SEGMENT_BYTES,
+    level: int = OPTIMIZED_LEVEL,
+    full: bool = False,
+    gram_fields: frozenset[str] = frozenset(),
+    progress: Progress | None = None,
+) -> OptimizeReport:
+    """Merge small segments of each partition; one commit a merged segment, so that little is lost to a conflict.
+
+    Args:
+        log: the table's log.
+        snapshot: its segments at the newest version.
+        target_bytes: raw size of a segment.
+        level: zstd level of the new data files.
+        full: rewrite every segment, also those that are large enough, and keep no whole fingerprints.
+        gram_fields: of segments that have to be tokenized again; see `BatchIndexer`.
+        progress: see `Progress`.
+
+    Raises:
+        ConflictError: somebody else rewrote the same segments; what was merged before that stays.
+    """
+    started = time.perf_counter()
+    report = OptimizeReport(segments_before=len(snapshot.segments), segments_after=len(snapshot.segments))
+    for group in groups_to_merge(snapshot.segments, target_bytes, full=full):
+        merger = SegmentMerger(log.folder, log.partition_by, group, level=level, full=full, gram_fields=gram_fields)
+        try:
+            sealed = merger.run(progress)
+            partition = {name: log_text(value) for name, value in group[0].entry.partition.items()}
+            report.version = log.commit(
+                [NewFile(sealed, partition)],
+                [segment.entry for segment in group],
+                note={"operation": "optimize", "merged": len(group)},
+                data_change=False,
+            )
+        except BaseException:
+            merger.abandon()
+            raise
+        report.merged += len(group)
+        report.written += 1
+        report.segments_after -= len(group) - 1
+        report.tokenized_again += merger.tokenized_again
+        report.data_bytes_before += sum(segment.entry.data_bytes for segment in group)
+        report.data_bytes_after += sealed.data_bytes
+        report.sketch_bytes_before += sum(segment.sidecar.file_bytes for segment in group if segment.sidecar)
+        report.sketch_bytes_after += sealed.sketch_bytes
+        report.segments.append(sealed)
+    report.seconds = time.perf_counter() - started
+    return report
+
+
+class SegmentMerger:
+    """Writes one segment from several. Batches stay as they are, but for small neighbours, which become one."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        partition_by: Sequence[str],
+        segments: Sequence[SealedSegment],
+        *,
+        level: int,
+        full: bool,
+        gram_fields: frozenset[str],
+    ) -> None:
+        partition = tuple(log_text(segments[0].entry.partition[name]) for name in partition_by)
+        self.name = f"{folder_of(partition_by, partition)}{uuid.uuid4().hex}.parquet"
+        self.tokenized_again = 0
+        self._folder = folder
+        self._segments = segments
+        self._full = full
+        self._partition_by = set(partition_by)
+        self._schema = _joint_schema(segments, self._partition_by)
+        self._writer = DataFileWriter(folder.create(self.name), self._schema, level)
+        self._sketch = MutableSketch(None)
+        self._indexer = BatchIndexer(gram_fields, segments[0].constants)
+        self._waiting: list[pa.Table] = []
+        self._waiting_bytes = 0
+        self._batch_count = 0
+        self._row_count = 0
+        self._raw_bytes = 0
+        self._times: list[tuple[int, int]] = []
+        self._described: list[Description] = []
+
+    def run(self, progress: Progress | None = None) -> SegmentReport:
+        """Merge, and write data file and sidecar."""
+        started = time.perf_counter()
+        for segment in self._segments:
+            self._add(segment)
+            if progress is not None:
+                progress(segment.entry.data_bytes)
+        self._flush()
+        self._writer.close()
+        self._folder.sync(self.name)
+        entry = self._folder.entry(self.name)
+        assert entry is not None
+        merged = time.perf_counter()
+        keeps_fingerprints = not self._full and self._raw_bytes < MERGEABLE_BYTES
+        bits = FULL_SIGNATURE_BITS if keeps_fingerprints else SIGNATURE_BITS
+        pieces, sketch_report = encode(self._sketch, signature_bits=bits)
+        sidecar = encode_sidecar(pieces, self._description(entry.size_bytes))
+        self._folder.write(sidecar_name(self.name), sidecar)
+        parts = dict(sketch_report.bytes_by_part)
+        parts["description"] = sum(map(len, sidecar)) - sum(map(len, pieces))
+        return SegmentReport(
+            name=self.name,
+            row_count=self._row_count,
+            batch_count=self._batch_count,
+            raw_bytes=self._raw_bytes,
+            data_bytes=entry.size_bytes,
+            first_time=min((first for first, _ in self._times), default=ALWAYS[0]),
+            last_time=max((last for _, last in self._times), default=ALWAYS[1]),
+            sketch_bytes_by_part=parts,
+            seconds_by_phase={"merge": merged - started, "seal sketch": time.perf_counter() - merged},
+        )
+
+    def abandon(self) -> None:
+        """Remove what was written."""
+        self._writer.abandon()
+        self._folder.remove(self.name)
+        self._folder.remove(sidecar_name(self.name))
+
+    def _add(self, segment: SealedSegment) -> None:
+        """Copy the batches of a segment, and take over its sketch if it has whole fingerprints."""
+        mergeable = _is_mergeable(segment)
+        numbers = np.zeros(segment.batch_count, np.int64)
+        for batch in range(segment.batch_count):
+            records = segment.read(batch, self._schema.names)
+            size = int(sum(int(record_bytes(part).sum()) for part in records.to_batches()))
+            if self._waiting and self._waiting_bytes + size > BATCH_BYTES * 5 // 4:
+                self._flush()
+            numbers[batch] = self._batch_count  # the batch that waits gets this number
+            if not mergeable:
+                for fingerprints in self._indexer.tokens(records):
+                    self._sketch.insert(fingerprints, self._batch_count)
+            self._waiting.append(_padded(records, self._schema))
+            self._waiting_bytes += size
+        if mergeable:
+            assert segment.sidecar is not None
+            add_sealed(self._sketch, segment.sidecar.sketch, posting_map=numbers)
+            self._described.append(segment.sidecar.description)
+        else:
+            self.tokenized_again += 1
+        self._raw_bytes += estimated_raw_bytes(segment)
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        batch = pa.concat_tables(self._waiting).combine_chunks()
+        self._writer.write(batch)
+        self._times.append(time_range(batch, TIMESTAMP))
+        self._row_count += batch.num_rows
+        self._batch_count += 1
+        self._waiting, self._waiting_bytes = [], 0
+
+    def _description(self, data_bytes: int) -> Description:
+        """What all of the merged indexes know, and no more."""
+        described = self._described + ([self._indexer.describe(0, 0, 0, 0)] if self.tokenized_again else [])
+        return Description(
+            data_bytes,
+            self._row_count,
+            self._batch_count,
+            self._raw_bytes,
+            joined_kinds(one.fields for one in described),
+            sorted({name for one in described for name in one.typed}),
+            all(one.complete for one in described),
+        )
+
+
+def _is_mergeable(segment: SealedSegment) -> bool:
+    """Whether the sketch can be taken over; one that is damaged is built again from the data."""
+    if segment.sidecar is None or segment.sidecar.sketch.signature_bits != FULL_SIGNATURE_BITS:
+        return False
+    try:
+        segment.sidecar.sketch.verify()
+    except FormatError as error:
+        segment.distrust(error)
+        return False
+    return True
+
+
+def _joint_schema(segments: Iterable[SealedSegment], partition_by: set[str]) -> pa.Schema:
+    """All columns that some segment has, but for those of the partition."""
+    fields: dict[str, pa.Field] = {}
+    for segment in segments:
+        for one in storage_schema(segment.schema):
+            if one.name not in partition_by:
+                fields.setdefault(one.name, one)
+    return pa.schema(list(fields.values()))
+
+
+def _padded(records: pa.Table, schema: pa.Schema) -> pa.Table:
+    columns: Iterator[pa.ChunkedArray] = (
+        records.column(one.name).cast(one.type)
+        if one.name in records.schema.names
+        else pa.chunked_array([pa.nulls(records.num_rows, one.type)])
+        for one in schema
+    )
+    return pa.Table.from_arrays(list(columns), schema=schema)

@@ -1,0 +1,89 @@
+"""A folder of Parquet files that somebody else wrote, as a table that is read and indexed but never written."""
+
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coprlake.errors import NotFoundError, UnreadableDataError
+from coprlake.files import FileEntry, Folder
+from coprlake.segment.sealed import SegmentEntry
+from coprlake.table.partitioning import NO_VALUE
+
+
+class ParquetFolder:
+    """What stands for a log: the listing of the folder.
+
+    Files may be replaced under their name, so a sidecar counts only while size and time of its data file are those that
+    were indexed.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self._files = self._list()
+        if not self._files:
+            raise NotFoundError(f"{folder.uri}: this folder holds no table and no Parquet files; check the path")
+        self.version = 0
+        self.schema = self._joint_schema()
+
+    @property
+    def partition_by(self) -> list[str]:
+        """The columns in the names of folders (``day=2026-11-16/``)."""
+        return list(dict.fromkeys(name for file in self._files for name in _partition(file.name)))
+
+    @property
+    def configuration(self) -> dict[str, str]:
+        """There are no properties."""
+        return {}
+
+    def refresh(self) -> bool:
+        """List the folder again; whether it has changed."""
+        files = self._list()
+        if files == self._files:
+            return False
+        self._files = files
+        self.schema = self._joint_schema()
+        self.version += 1
+        return True
+
+    def entries(self) -> list[SegmentEntry]:
+        """The files of the last listing."""
+        return [
+            SegmentEntry(file.name, file.size_bytes, partition=_partition(file.name), modified_ns=file.modified_ns)
+            for file in self._files
+        ]
+
+    def _list(self) -> list[FileEntry]:
+        return [file for file in self.folder.list() if file.name.endswith(".parquet") and not _is_hidden(file.name)]
+
+    def _joint_schema(self) -> pa.Schema:
+        """The columns of all files; the first that has one decides its type."""
+        fields: dict[str, pa.Field] = {}
+        for file in self._files:
+            try:
+                with self.folder.open(file.name) as source:
+                    found = pq.read_schema(source)
+            except (OSError, pa.ArrowException) as error:
+                raise UnreadableDataError(
+                    self.folder.path(file.name),
+                    section="footer",
+                    expected="a Parquet file",
+                    found=str(error).partition("\n")[0],
+                    advice="repair or remove the file",
+                ) from error
+            for one in found.remove_metadata():
+                fields.setdefault(one.name, one)
+        for name in self.partition_by:
+            fields.setdefault(name, pa.field(name, pa.string()))
+        return pa.schema(list(fields.values()))
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(("_", ".")) for part in name.split("/"))
+
+
+def _partition(name: str) -> dict[str, Any]:
+    """The columns in a file's path."""
+    pairs = (part.partition("=") for part in name.split("/")[:-1] if "=" in part)
+    return {unquote(column): None if value == NO_VALUE else unquote(value) for column, _, value in pairs}

@@ -1,0 +1,49 @@
+"""Removing files that nothing needs any more: old versions, and what an interrupted writer left behind."""
+
+import time
+from dataclasses import dataclass, field
+
+from coprlake.config import VACUUM_HOURS
+from coprlake.files import FileEntry
+from coprlake.segment.sidecar import FOLDER, data_name_of
+from coprlake.table.delta_log import DeltaLog
+
+
+@dataclass
+class VacuumReport:
+    """What `vacuum` removed, or would remove."""
+
+    dry_run: bool
+    data_files: list[str] = field(default_factory=list)
+    sidecars: list[str] = field(default_factory=list)
+    leftovers: list[str] = field(default_factory=list)
+    bytes: int = 0
+
+
+def vacuum(log: DeltaLog, *, retention_hours: float = VACUUM_HOURS, dry_run: bool = False) -> VacuumReport:
+    """Delete what no version of the last hours needs: data files, their sidecars, and leftovers of killed writers.
+
+    A file that is younger is never touched: somebody may be about to commit it.
+    """
+    report = VacuumReport(dry_run)
+    sizes = {entry.name: entry.size_bytes for entry in log.folder.list()}
+    report.data_files = log.vacuum(retention_hours, dry_run=dry_run)
+    report.bytes = sum(sizes.get(name, 0) for name in report.data_files)
+    gone = set(report.data_files)
+    youngest_ns = time.time_ns() - int(retention_hours * 3600e9)
+    for entry in log.folder.list(FOLDER):
+        data_name = data_name_of(entry.name)
+        if data_name is None:
+            _remove(log, entry, report, report.leftovers, youngest_ns)
+        elif data_name in gone or not (data_name in sizes and log.folder.exists(data_name)):
+            _remove(log, entry, report, report.sidecars, youngest_ns if data_name not in gone else time.time_ns())
+    return report
+
+
+def _remove(log: DeltaLog, entry: FileEntry, report: VacuumReport, names: list[str], youngest_ns: int) -> None:
+    if entry.modified_ns > youngest_ns:
+        return
+    names.append(entry.name)
+    report.bytes += entry.size_bytes
+    if not report.dry_run:
+        log.folder.remove(entry.name)
