@@ -92,7 +92,7 @@ class TimeSorter:
         records = pa.concat_tables(self._waiting)
         times = records.column(TIMESTAMP).cast(pa.timestamp("us")).cast(pa.int64())
         direction = "descending" if self._newest_first else "ascending"
-        order = pc.sort_indices(times, sort_keys=[("", direction)], null_placement="at_end")
+        order = pc.sort_indices(times, sort_keys=[("", direction)])  # missing times come last
         if bound is None:
             self._waiting = []
             return records.take(order)

@@ -250,7 +250,7 @@ class Search:
         stored = segment.stored_bytes(unit.batch, needed)
         found = _Found(unit, count)
         if count and schema is not None:
-            wanted = [*schema.names, SOURCE] if self._options.context else schema.names
+            wanted = dict.fromkeys([*schema.names, SOURCE] if self._options.context else schema.names)
             more = [name for name in wanted if name in segment.schema.names and name not in needed]
             if more:
                 rest = segment.read(unit.batch, more)

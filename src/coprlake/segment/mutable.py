@@ -162,9 +162,9 @@ class MutableSegment:
             return found[found < batch_count]
 
     def profile(self) -> Profile:
-        """What the sketch knows at this moment."""
+        """What the sketch knows at this moment; open batches may have fields that it has not met."""
         with self._lock:
-            return profile_of(self._indexer.fields, self._indexer.typed, self._indexer.complete)
+            return profile_of(self._indexer.fields, self._indexer.typed, complete=False)
 
     def seal(self) -> SegmentReport:
         """Close all batches, and write data file and sidecar: both complete and synced."""

@@ -65,7 +65,7 @@ class TableWriter:
         options: SegmentOptions | None = None,
         *,
         segment_bytes: int = SEGMENT_BYTES,
-        guard: threading.RLock | None = None,
+        guard: "threading.RLock | None" = None,
     ) -> None:
         self._log = log
         self._options = options or SegmentOptions()
@@ -111,20 +111,19 @@ class TableWriter:
             self._check_open()
             for partition in list(self._open):
                 self._seal(partition)
-            report = WriteReport()
+        report = WriteReport()
+        with self._guard, self._lock:  # always in this order: a search takes them so
             if not self._sealed:
                 return report
             if self._new_fields:
                 self._log.add_columns(list(self._new_fields.values()))
                 self._new_fields = {}
-                self._schema = self._log.schema
             files = [file for file, _ in self._sealed]
-            with self._guard:
-                report.version = self._log.commit(files, note={"operation": "append"} | note)
-                self._sealed = []
-            for file in files:
-                report.add(file.report)
-            return report
+            report.version = self._log.commit(files, note={"operation": "append"} | note)
+            self._sealed = []
+        for file in files:
+            report.add(file.report)
+        return report
 
     def abandon(self) -> None:
         """Forget what was not committed, and remove its files."""
@@ -139,10 +138,9 @@ class TableWriter:
 
     def close(self) -> WriteReport:
         """Commit, and take no more."""
-        with self._lock:
-            report = self.commit() if not self._is_closed else WriteReport()
-            self._is_closed = True
-            return report
+        report = WriteReport() if self._is_closed else self.commit()
+        self._is_closed = True
+        return report
 
     def __enter__(self) -> "TableWriter":
         return self
