@@ -17,6 +17,7 @@ LAYERS = [
     {"table"},
     {"query"},
     {"store"},
+    {"ingest"},
     {"testing"},
     {"cli"},
 ]

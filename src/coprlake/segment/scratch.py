@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import weakref
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,7 +20,9 @@ class ScratchFile:
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         if folder is not None:
             Path(folder).mkdir(parents=True, exist_ok=True)
-        self._file = tempfile.TemporaryFile(prefix="coprlake-", dir=folder)  # noqa: SIM115
+        self._descriptor, path = tempfile.mkstemp(prefix="coprlake-", dir=folder)
+        os.unlink(path)  # noqa: PTH108
+        weakref.finalize(self, os.close, self._descriptor)
         self._offsets = [0]
 
     def append(self, batch: pa.Table) -> None:
@@ -28,8 +31,15 @@ class ScratchFile:
         with pa.ipc.new_stream(sink, batch.schema, options=_OPTIONS) as stream:
             stream.write_table(batch)
         data = sink.getvalue()
-        os.pwrite(self._file.fileno(), data, self._offsets[-1])
+        self._write(data)
         self._offsets.append(self._offsets[-1] + data.size)
+
+    def _write(self, data: pa.Buffer) -> None:
+        """All of it: a write may do less, and a full disk must not go unnoticed."""
+        view = memoryview(data)
+        done = 0
+        while done < len(view):
+            done += os.pwrite(self._descriptor, view[done:], self._offsets[-1] + done)
 
     def stored_bytes(self, number: int) -> int:
         """The size of a batch in the file."""
@@ -38,4 +48,4 @@ class ScratchFile:
     def read(self, number: int) -> pa.Table:
         """A batch by its number; several threads may read, also while another appends."""
         start, end = self._offsets[number], self._offsets[number + 1]
-        return pa.ipc.open_stream(os.pread(self._file.fileno(), end - start, start)).read_all()
+        return pa.ipc.open_stream(os.pread(self._descriptor, end - start, start)).read_all()

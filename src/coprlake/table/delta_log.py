@@ -229,7 +229,15 @@ class DeltaLog:
         """Give the table columns that it does not have; those that somebody else has added meanwhile are fine."""
         for attempt in range(COMMIT_ATTEMPTS):
             self.refresh()
-            missing = [field for field in fields if field.name not in self.schema.names]
+            present = self.schema
+            missing = [field for field in fields if field.name not in present.names]
+            known = [field for field in fields if field.name in present.names]
+            other = [field for field in known if field.type != present.field(field.name).type]
+            if other:
+                raise ConflictError(
+                    f"{self.folder.uri}: somebody else has added the column {other[0].name} with another type; "
+                    "nothing was committed, try again"
+                )
             if not missing:
                 return
             try:

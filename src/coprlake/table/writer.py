@@ -2,6 +2,7 @@
 
 import threading
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -74,7 +75,9 @@ class TableWriter:
         self._schema = log.schema
         self._lock = threading.RLock()
         self._guard = guard or threading.RLock()
-        self._open: dict[Partition, MutableSegment] = {}
+        self._open: dict[str, MutableSegment] = {}  # by name; the one that was used last is the last
+        self._partitions: dict[str, Partition] = {}
+        self._failure: BaseException | None = None
         self._sealed: list[tuple[NewFile, SealedSegment]] = []
         self._new_fields: dict[str, pa.Field] = {}
         self._is_closed = False
@@ -96,7 +99,7 @@ class TableWriter:
         for batch in arrow_batches(data):
             with self._lock:
                 self._check_open()
-                self._append_batch(batch, raw_bytes if count == 0 else 0)
+                self._append_batch(batch, raw_bytes if count == 0 or raw_bytes is None else 0)
             count += batch.num_rows
         return count
 
@@ -109,8 +112,8 @@ class TableWriter:
         """Seal what is open and make all of it part of the table, in one step."""
         with self._lock:
             self._check_open()
-            for partition in list(self._open):
-                self._seal(partition)
+            for name in list(self._open):
+                self._seal(name)
         report = WriteReport()
         with self._guard, self._lock:  # always in this order: a search takes them so
             if not self._sealed:
@@ -159,57 +162,87 @@ class TableWriter:
         for new in missing:
             self._new_fields[new.name] = new
             self._schema = self._schema.append(new)
-        for partition, part in split(records, self._partition_by):
-            share = None if raw_bytes is None else raw_bytes * part.num_rows // records.num_rows
-            self._append_part(partition, part, share)
+        try:
+            for partition, part in split(records, self._partition_by):
+                share = None if raw_bytes is None else raw_bytes * part.num_rows // records.num_rows
+                self._append_part(partition, part, share)
+        except (
+            BaseException
+        ) as error:  # a part of the records may be in: neither they nor a repetition may be committed
+            self._failure = error
+            raise
 
     def _append_part(self, partition: Partition, part: pa.RecordBatch, raw_bytes: int | None) -> None:
-        segment = self._open.get(partition)
-        if segment is not None and not set(part.schema.names) <= set(segment.schema.names):
-            self._seal(partition)
-            segment = None
+        own = [self._open[name] for name in self._open if self._partitions[name] == partition]
+        segment = best_fit(part.schema.names, own)
         if segment is None:
-            self._make_room()
-            segment = self._begin(partition, part.schema)
-        self._open[partition] = self._open.pop(partition, segment)  # the last one is the one used last
+            segment = self._begin(partition, part.schema, own)
+        self._open[segment.name] = self._open.pop(segment.name)
         segment.append(_padded(part, segment.schema), raw_bytes)
         if segment.raw_bytes >= self._segment_bytes or segment.is_full:
-            self._seal(partition)
+            self._seal(segment.name)
+        elif len(self._open) > 1:
+            self._make_room(0)
 
-    def _begin(self, partition: Partition, schema: pa.Schema) -> MutableSegment:
-        """A new segment with the columns that the records have, in the order of the table's."""
-        ordered = [name for name in self._schema.names if name in schema.names]
+    def _begin(self, partition: Partition, schema: pa.Schema, own: list[MutableSegment]) -> MutableSegment:
+        """A new segment with the columns of the records, in the order of the table's.
+
+        When records have grown by a column, the segment of their like takes their place: it is sealed, and the new one
+        has the columns of both.
+        """
+        fields = {field.name: field for field in schema}
+        like = most_alike(schema.names, own)
+        if like is not None:
+            fields |= {field.name: field for field in like.schema if field.name not in fields}
+            self._seal(like.name)
+        self._make_room(1)
         name = f"{folder_of(self._partition_by, partition)}{uuid.uuid4().hex}.parquet"
-        own = dict(zip(self._partition_by, partition, strict=True))
-        segment = MutableSegment(
-            self._log.folder,
-            name,
-            pa.schema([schema.field(column) for column in ordered]),
-            self._options,
-            constants(own, self._schema),
-        )
-        self._open[partition] = segment
+        values = constants(dict(zip(self._partition_by, partition, strict=True)), self._schema)
+        columns = pa.schema([fields[column] for column in self._schema.names if column in fields])
+        segment = MutableSegment(self._log.folder, name, columns, self._options, values)
+        self._open[name], self._partitions[name] = segment, partition
         return segment
 
-    def _make_room(self) -> None:
-        """Seal what waited longest, or what is largest, before one more segment is begun."""
-        while len(self._open) >= OPEN_SEGMENTS:
+    def _make_room(self, count: int) -> None:
+        """Seal what waited longest, or what is largest, to have room for so many more segments."""
+        while len(self._open) + count > OPEN_SEGMENTS:
             self._seal(next(iter(self._open)))
-        while self._open and sum(s.memory_bytes for s in self._open.values()) > WRITER_MEMORY_BYTES:
-            self._seal(max(self._open, key=lambda partition: self._open[partition].memory_bytes))
+        while len(self._open) > 1 and sum(s.memory_bytes for s in self._open.values()) > WRITER_MEMORY_BYTES:
+            self._seal(max(self._open, key=lambda name: self._open[name].memory_bytes))
 
-    def _seal(self, partition: Partition) -> None:
-        segment = self._open[partition]
-        report = segment.seal()
-        own = dict(zip(self._partition_by, partition, strict=True))
+    def _seal(self, name: str) -> None:
+        report = self._open[name].seal()
+        own = dict(zip(self._partition_by, self._partitions.pop(name), strict=True))
         entry = SegmentEntry(report.name, report.data_bytes, report.row_count, report.first_time, report.last_time, own)
         sealed = SealedSegment(self._log.folder, entry, constants(own, self._schema))
         self._sealed.append((NewFile(report, own), sealed))
-        del self._open[partition]
+        del self._open[name]
 
     def _check_open(self) -> None:
         if self._is_closed:
             raise UsageError("the writer is closed; ask the table for a new one")
+        if self._failure is not None:
+            raise UsageError(f"an append failed ({self._failure}); abandon the writer and begin anew")
+
+
+def best_fit(columns: Sequence[str], segments: Sequence[MutableSegment]) -> MutableSegment | None:
+    """The segment that has all of the columns and the fewest others; None if each has too many others.
+
+    Logs of different shapes go to different segments: a column that is missing costs in every batch.
+    """
+    most = len(columns) + max(4, len(columns) // 2)
+    fitting = [s for s in segments if set(columns) <= set(s.schema.names) and len(s.schema.names) <= most]
+    return min(fitting, key=lambda segment: len(segment.schema.names), default=None)
+
+
+def most_alike(columns: Sequence[str], segments: Sequence[MutableSegment]) -> MutableSegment | None:
+    """The segment that shares most of its columns; None if that is not even two thirds of both."""
+
+    def likeness(segment: MutableSegment) -> float:
+        return len(set(columns) & set(segment.schema.names)) / len(set(columns) | set(segment.schema.names))
+
+    nearest = max(segments, key=likeness, default=None)
+    return nearest if nearest is not None and likeness(nearest) > 2 / 3 else None
 
 
 def _padded(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

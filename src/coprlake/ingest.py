@@ -1,0 +1,122 @@
+"""The in-process engine of ingestion: raw logs to a table, in one commit or in several."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from coprlake.config import SEGMENT_BYTES
+from coprlake.intake.reading import Intake, IntakeReport
+from coprlake.segment.assigner import as_one_chunk
+from coprlake.store import Table
+from coprlake.table.writer import TableWriter, WriteReport
+
+COALESCED_BYTES = 2 * 1024 * 1024
+"""Small files are gathered to batches of about this size: an append costs the same for one record as for thousands."""
+
+
+@dataclass
+class IngestReport:
+    """What was read, and what was written."""
+
+    read: IntakeReport
+    written: list[WriteReport] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def version(self) -> int | None:
+        """The table's version with all records; None if there were none."""
+        return self.written[-1].version if self.written else None
+
+    @property
+    def row_count(self) -> int:
+        """Records in the table now."""
+        return sum(report.row_count for report in self.written)
+
+    @property
+    def raw_bytes(self) -> int:
+        """Of the logs, decompressed."""
+        return sum(report.raw_bytes for report in self.written)
+
+    @property
+    def data_bytes(self) -> int:
+        """Of the data files."""
+        return sum(report.data_bytes for report in self.written)
+
+    @property
+    def sketch_bytes(self) -> int:
+        """Of the sidecars."""
+        return sum(report.sketch_bytes for report in self.written)
+
+
+class Gatherer:
+    """Brings small batches of one shape together before they are appended."""
+
+    def __init__(self, writer: TableWriter) -> None:
+        self._writer = writer
+        self._waiting: dict[pa.Schema, list[pa.RecordBatch]] = {}
+        self._raw_bytes: dict[pa.Schema, int] = {}
+
+    def add(self, batch: pa.RecordBatch, raw_bytes: int) -> None:
+        """Take a batch; what waits for others of its shape is bounded."""
+        if raw_bytes >= COALESCED_BYTES and batch.schema not in self._waiting:
+            self._writer.append(batch, raw_bytes=raw_bytes)
+            return
+        self._waiting.setdefault(batch.schema, []).append(batch)
+        self._raw_bytes[batch.schema] = self._raw_bytes.get(batch.schema, 0) + raw_bytes
+        if self._raw_bytes[batch.schema] >= COALESCED_BYTES:
+            self._append(batch.schema)
+        elif sum(self._raw_bytes.values()) >= 4 * COALESCED_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Append all that waits."""
+        for schema in list(self._waiting):
+            self._append(schema)
+
+    def _append(self, schema: pa.Schema) -> None:
+        records = as_one_chunk(self._waiting.pop(schema))
+        raw_bytes = self._raw_bytes.pop(schema)
+        for batch in records.to_batches():
+            self._writer.append(batch, raw_bytes=raw_bytes)
+            raw_bytes = 0
+
+
+def ingest(
+    table: Table,
+    intake: Intake,
+    *,
+    segment_bytes: int = SEGMENT_BYTES,
+    commit_bytes: int | None = None,
+    progress: Callable[[IntakeReport], None] | None = None,
+) -> IngestReport:
+    """Append all records of the intake to the table; all of them or none, unless `commit_bytes` is given.
+
+    Args:
+        table: where to.
+        intake: where from.
+        segment_bytes: raw size at which a segment is sealed.
+        commit_bytes: commit whenever so much was read: a long ingest that is interrupted keeps what it committed.
+        progress: told after each batch.
+    """
+    started = time.perf_counter()
+    report = IngestReport(intake.report)
+    with table.writer(searchable=False, segment_bytes=segment_bytes) as writer:
+        gatherer = Gatherer(writer)
+        done = committed = 0
+        for batch in intake:
+            gatherer.add(batch, intake.report.raw_bytes - done)
+            done = intake.report.raw_bytes
+            if commit_bytes is not None and done - committed >= commit_bytes:
+                gatherer.flush()
+                report.written.append(writer.commit())
+                committed = done
+            if progress is not None:
+                progress(intake.report)
+        gatherer.flush()
+        last = writer.close()
+        if last.segments:
+            report.written.append(last)
+    report.seconds = time.perf_counter() - started
+    return report
