@@ -181,6 +181,7 @@ class Table:
         context: int | tuple[int, int] = 0,
         threads: int | None = None,
         strict: bool = False,
+        use_sketches: bool = True,
     ) -> Search:
         """Find records; a text means those whose content contains it.
 
@@ -194,6 +195,7 @@ class Table:
             context: records of the same source to return before and after each match; a pair for different numbers.
             threads: how many batches to work on at a time.
             strict: whether a damaged segment ends the search with an error; else it is named in the report.
+            use_sketches: False to scan, which finds the same.
         """
         if isinstance(predicate, str):
             predicate = Contains(predicate)
@@ -207,6 +209,7 @@ class Table:
             context=around,
             threads=threads,
             strict=strict,
+            use_sketches=use_sketches,
         )
         return Search(self._view, predicate, options)
 

@@ -8,7 +8,7 @@ import numpy as np
 from coprlake.kernel import I64Array
 from coprlake.predicate.partitions import decide, fields_of
 from coprlake.predicate.predicates import Predicate
-from coprlake.predicate.required import Profile, required_tokens
+from coprlake.predicate.required import Profile, Pruning, required_tokens
 from coprlake.query.report import SearchReport
 from coprlake.segment.searchable import Searchable
 from coprlake.sketch.algebra import ANYTHING, NOTHING, Expression, Program, compile_expression
@@ -45,16 +45,25 @@ class Planner:
         since: microseconds; earlier records are left out.
         until: microseconds; records of this time and later are left out.
         needs_times: whether the plan must know the times of batches: to sort, or to check a range.
+        use_sketches: False to open every batch that time and partition leave.
     """
 
     def __init__(
-        self, predicate: Predicate, since: int, until: int, *, needs_times: bool, report: SearchReport
+        self,
+        predicate: Predicate,
+        since: int,
+        until: int,
+        *,
+        needs_times: bool,
+        use_sketches: bool,
+        report: SearchReport,
     ) -> None:
         self._predicate = predicate
         self._since = since
         self._until = until
         self._is_bounded = (since, until) != FOREVER
         self._needs_times = needs_times or self._is_bounded
+        self._use_sketches = use_sketches
         self._report = report
         self._fields = fields_of(predicate)
         self._expressions: dict[int, tuple[Profile, Expression, Program]] = {}
@@ -108,12 +117,17 @@ class Planner:
     def _planned(self, profile: Profile) -> tuple[Profile, Expression, Program]:
         planned = self._expressions.get(id(profile))
         if planned is None:
-            expression, notes = required_tokens(self._predicate, profile)
+            expression, notes = self._required(profile)
             for note in notes:
                 self._report.note(note)
             planned = (profile, expression, compile_expression(expression))  # the profile is held: its id is the key
             self._expressions[id(profile)] = planned
         return planned
+
+    def _required(self, profile: Profile) -> Pruning:
+        if not self._use_sketches:
+            return Pruning(ANYTHING, ("the sketches are not used",))
+        return required_tokens(self._predicate, profile)
 
     def _by_time(self, snapshot: Snapshot) -> I64Array | None:
         """The segments with records in the asked time; None for all of them."""

@@ -37,6 +37,7 @@ class SearchOptions:
         context: records of the same source to return before and after each match.
         threads: how many batches are worked on at a time; None for the number of cores.
         strict: whether a damaged segment ends the search; if not it is named in the report.
+        use_sketches: False to scan everything that time and partition leave, which finds the same.
     """
 
     since: int = FOREVER[0]
@@ -47,6 +48,7 @@ class SearchOptions:
     context: Context = field(default_factory=Context)
     threads: int | None = None
     strict: bool = False
+    use_sketches: bool = True
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:
@@ -77,7 +79,7 @@ class Search:
         self._predicate = predicate
         self._options = options
         self._matchers: dict[pa.Schema, Matcher] = {}
-        self._run: View | None = None
+        self._is_bounded = (options.since, options.until) != FOREVER
         self.report = SearchReport()
 
     @property
@@ -150,7 +152,14 @@ class Search:
 
     def _planner(self, *, needs_times: bool) -> Planner:
         options = self._options
-        return Planner(self._predicate, options.since, options.until, needs_times=needs_times, report=self.report)
+        return Planner(
+            self._predicate,
+            options.since,
+            options.until,
+            needs_times=needs_times,
+            use_sketches=options.use_sketches,
+            report=self.report,
+        )
 
     def _plan(self, planner: Planner, segment: Searchable) -> Any:
         """The batches of a segment; one that cannot be read is named and left out."""
@@ -236,7 +245,9 @@ class Search:
         """Decide for every record of a batch; the columns that only the result needs are read when there is one."""
         segment, report = unit.segment, self.report
         matcher = self._matcher(segment.schema)
-        bounded = unit.first_time < self._options.since or unit.last_time >= self._options.until
+        bounded = self._is_bounded and not (
+            self._options.since <= unit.first_time and unit.last_time < self._options.until
+        )
         needed = list(dict.fromkeys([*matcher.columns, *([TIMESTAMP] if bounded else [])]))
         needed = needed or segment.schema.names[:1]  # a predicate that looks at nothing still needs to see the rows
         started = time.perf_counter()
@@ -269,6 +280,8 @@ class Search:
         return found
 
     def _time_mask(self, records: pa.Table) -> Mask:
+        if TIMESTAMP not in records.schema.names:
+            return np.zeros(records.num_rows, bool)
         times = records.column(TIMESTAMP).cast(pa.timestamp("us")).cast(pa.int64())
         numbers = np.asarray(times.fill_null(FOREVER[0]))
         inside = (numbers >= self._options.since) & (numbers < self._options.until)

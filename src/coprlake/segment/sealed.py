@@ -28,6 +28,7 @@ class SegmentEntry:
     first_time: int = ALWAYS[0]
     last_time: int = ALWAYS[1]
     partition: Mapping[str, str | None] = field(default_factory=dict)
+    has_all_times: bool = False  # whether surely every record has a timestamp
     modified_ns: int = 0  # 0: a data file of this name never changes
 
 
@@ -148,11 +149,6 @@ class SealedSegment:
         if self._sidecar is not None:
             self._sidecar.close()
         self._files = threading.local()
-
-    def remove(self) -> None:
-        """Delete both files: of a segment that never became part of a table."""
-        self._folder.remove(self.name)
-        self._folder.remove(sidecar_name(self.name))
 
     def _open_sidecar(self) -> None:
         """A sidecar that is missing, damaged or of other data is noted; the data file is scanned then."""

@@ -22,10 +22,9 @@ from coprlake.predicate.partitions import decide
 from coprlake.predicate.predicates import Predicate
 from coprlake.predicate.required import required_tokens
 from coprlake.records import TIMESTAMP
-from coprlake.segment.mutable import MutableSegment, SegmentOptions, SegmentReport
+from coprlake.segment.mutable import MutableSegment, SegmentOptions
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import ALWAYS
-from coprlake.segment.sidecar import sidecar_name
 from coprlake.sketch.algebra import ANYTHING, compile_expression
 from coprlake.table.delta_log import NOTE, DeltaLog, NewFile
 from coprlake.table.optimizing import Progress
@@ -54,7 +53,7 @@ class Doomed:
     def is_whole(self, segment: SealedSegment) -> bool:
         """Whether all records of the segment go, by what the log says of it."""
         entry = segment.entry
-        known = (entry.first_time, entry.last_time) != ALWAYS
+        known = entry.has_all_times and ALWAYS[0] < entry.first_time <= entry.last_time < ALWAYS[1]
         unbounded = (self.since, self.until) == ALWAYS
         inside = unbounded or (known and self.since <= entry.first_time and entry.last_time < self.until)
         return inside and decide(self.predicate, segment.constants) is True
@@ -163,8 +162,7 @@ def _delete_once(
         report.version = log.commit(added, [segment.entry for segment in removed], note=note)
         return report
     except BaseException:
-        for file in added:
-            _remove(log.folder, file.report)
+        log.discard([file.report.name for file in added])
         raise
 
 
@@ -205,11 +203,6 @@ def _rewrite(
     report.files_rewritten += 1
     partition = {name: log_text(value) for name, value in segment.entry.partition.items()}
     added.append(NewFile(sealed, partition))
-
-
-def _remove(folder: Folder, report: SegmentReport) -> None:
-    folder.remove(report.name)
-    folder.remove(sidecar_name(report.name))
 
 
 def deletions(log: DeltaLog) -> list[DeletionStatus]:

@@ -6,6 +6,7 @@ still true at the newest version, or looks again, or gives up with a `ConflictEr
 """
 
 import json
+import math
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -20,12 +21,13 @@ from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError, TableNotFoundError
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction
 
-from coprlake.errors import ConflictError, NotFoundError, StorageError, UnreadableTableError, UsageError
+from coprlake.errors import ConflictError, CoprlakeError, NotFoundError, StorageError, UnreadableTableError, UsageError
 from coprlake.files import Folder
 from coprlake.records import TIMESTAMP
 from coprlake.segment.mutable import SegmentReport
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.searchable import ALWAYS
+from coprlake.segment.sidecar import sidecar_name
 
 READER_VERSION: Final = 3
 READER_FEATURES: Final = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors"})
@@ -59,6 +61,7 @@ def _statistics(report: SegmentReport) -> str:
     if (report.first_time, report.last_time) != ALWAYS:
         stats["minValues"] = {TIMESTAMP: _iso(report.first_time)}
         stats["maxValues"] = {TIMESTAMP: _iso(report.last_time)}
+        stats["nullCount"] = {TIMESTAMP: 0}
     return json.dumps(stats)
 
 
@@ -166,6 +169,7 @@ class DeltaLog:
         rows = actions.column("num_records").to_pylist()
         first = _time_statistics(actions, "min", ALWAYS[0])
         last = _time_statistics(actions, "max", ALWAYS[1])
+        nulls = _null_counts(actions)
         sizes = actions.column("size_bytes").to_pylist()
         entries = [
             SegmentEntry(
@@ -173,7 +177,8 @@ class DeltaLog:
                 data_bytes=sizes[number],
                 row_count=rows[number],
                 first_time=first[number],
-                last_time=last[number],
+                last_time=_untruncated(last[number]),
+                has_all_times=nulls[number] == 0,
                 partition=partition[number] if partition else {},
             )
             for number in range(len(names))
@@ -211,19 +216,47 @@ class DeltaLog:
                 prepare()
             self._check_writable()
             self._check_present(remove)
+            version = self.version + 1  # what the swap demands
             try:
-                version = self.version + 1  # what the swap demands
                 self._commit_once(add, remove, note, data_change)
-                self.refresh()
-                return version
             except CommitFailedError:
-                time.sleep(random.uniform(0, 0.01) * (attempt + 1))
+                if not self._has_landed(add, remove):
+                    time.sleep(random.uniform(0, 0.01) * (attempt + 1))
+                    continue
             except DeltaError as error:
-                raise StorageError(f"{self.folder.uri}: the commit failed; {_first_line(error)}") from error
+                if not self._has_landed(add, remove):
+                    raise StorageError(f"{self.folder.uri}: the commit failed; {_first_line(error)}") from error
+            return version
         raise ConflictError(
             f"{self.folder.uri}: others committed first, {COMMIT_ATTEMPTS} times in a row; nothing was changed, "
             "try again"
         )
+
+    def discard(self, names: Sequence[str]) -> None:
+        """Remove data files, and their sidecars, that were to join the table and did not.
+
+        A commit may be in the log although whoever made it saw an error, or was interrupted. So the log is asked first,
+        and if it cannot be asked the files stay: `vacuum` removes what nobody needs, nobody brings back what was lost.
+        """
+        try:
+            present = DeltaLog.open(self.folder).names()
+        except CoprlakeError:
+            return
+        for name in names:
+            if name not in present:
+                self.folder.remove(name)
+                self.folder.remove(sidecar_name(name))
+
+    def names(self) -> set[str]:
+        """The data files of this version."""
+        return {unquote(path) for path in pa.table(self._table.get_add_actions()).column("path").to_pylist()}
+
+    def _has_landed(self, add: Sequence[NewFile], remove: Sequence[SegmentEntry]) -> bool:
+        """Whether a commit that ended with an error is in the log nevertheless: a checkpoint after it may have failed."""
+        present = DeltaLog.open(self.folder).names()
+        if add:
+            return all(file.report.name in present for file in add)
+        return bool(remove) and all(entry.name not in present for entry in remove)
 
     def add_columns(self, fields: Sequence[pa.Field]) -> None:
         """Give the table columns that it does not have; those that somebody else has added meanwhile are fine."""
@@ -253,7 +286,10 @@ class DeltaLog:
     def vacuum(self, retention_hours: float, *, dry_run: bool) -> list[str]:
         """Delete data files that no version of the last hours needs; returns their names."""
         names = self._table.vacuum(
-            retention_hours=max(0, int(retention_hours)), dry_run=dry_run, enforce_retention_duration=False, full=True
+            retention_hours=max(0, math.ceil(retention_hours)),
+            dry_run=dry_run,
+            enforce_retention_duration=False,
+            full=True,
         )
         return [unquote(name) for name in names]
 
@@ -276,7 +312,7 @@ class DeltaLog:
     def _check_present(self, remove: Sequence[SegmentEntry]) -> None:
         if not remove:
             return
-        names = {unquote(path) for path in pa.table(self._table.get_add_actions()).column("path").to_pylist()}
+        names = self.names()
         gone = [entry.name for entry in remove if entry.name not in names]
         if gone:
             raise ConflictError(
@@ -313,6 +349,19 @@ def _time_statistics(actions: pa.Table, side: str, unknown: int) -> list[int]:
     if not pa.types.is_timestamp(times.type):
         return [unknown] * actions.num_rows
     return list(times.cast(pa.timestamp("us")).cast(pa.int64()).fill_null(unknown).to_pylist())
+
+
+def _untruncated(last_time: int) -> int:
+    """The latest time that a maximum may stand for: others write milliseconds, rounded down."""
+    return last_time + 999 if last_time % 1000 == 0 else last_time
+
+
+def _null_counts(actions: pa.Table) -> list[int | None]:
+    """How many records of each file have no timestamp; None where the log does not say."""
+    counts = actions.column("null_count") if "null_count" in actions.schema.names else None
+    if counts is None or counts.type.get_field_index(TIMESTAMP) < 0:
+        return [None] * actions.num_rows
+    return [value for chunk in counts.chunks for value in chunk.field(TIMESTAMP).to_pylist()]
 
 
 def _why_no_table(folder: Folder) -> str:

@@ -121,7 +121,8 @@ def optimize(
                 data_change=False,
             )
         except BaseException:
-            merger.abandon()
+            merger.close()
+            log.discard([merger.name])
             raise
         report.merged += len(group)
         report.written += 1
@@ -200,11 +201,9 @@ class SegmentMerger:
             seconds_by_phase={"merge": merged - started, "seal sketch": time.perf_counter() - merged},
         )
 
-    def abandon(self) -> None:
-        """Remove what was written."""
+    def close(self) -> None:
+        """Let go of the data file, complete or not."""
         self._writer.abandon()
-        self._folder.remove(self.name)
-        self._folder.remove(sidecar_name(self.name))
 
     def _add(self, segment: SealedSegment) -> None:
         """Copy the batches of a segment, and take over its sketch if it has whole fingerprints."""

@@ -135,7 +135,7 @@ class TableWriter:
                 segment.abandon()
             for _, sealed in self._sealed:
                 sealed.close()
-                sealed.remove()
+            self._log.discard([sealed.name for _, sealed in self._sealed])
             self._open, self._sealed = {}, []
             self._is_closed = True
 
