@@ -33,7 +33,7 @@ Time: TypeAlias = datetime | date | timedelta | str | int | None
 so long ago."""
 
 GRAMS_PROPERTY = "coprlake.grams"
-_FRESH_SECONDS = 0.1
+_FRESH_NS = 100_000_000
 
 
 def create_table(
@@ -104,6 +104,8 @@ class Table:
         self._writers: weakref.WeakSet[TableWriter] = weakref.WeakSet()
         self._snapshot = self._new_snapshot({})
         self._log_state: int | None = None
+        watches = log.folder.is_local and isinstance(log, DeltaLog)
+        self._watched = f"{log.folder.root}/_delta_log" if watches else None
 
     def __repr__(self) -> str:
         return f"Table({self.uri!r}, version {self.version})"
@@ -131,7 +133,7 @@ class Table:
     def snapshot(self) -> Snapshot:
         """The segments of the newest version."""
         state = self._stat()
-        if state is not None and state == self._log_state:
+        if state == self._log_state and state is not None:
             return self._snapshot
         with self._lock:
             self._log_state = state
@@ -316,13 +318,13 @@ class Table:
 
         A folder's time is coarse: two commits in one tick look like one, so a fresh time is not trusted.
         """
-        if not self._log.folder.is_local or not isinstance(self._log, DeltaLog):
+        if self._watched is None:
             return None
         try:
-            changed = os.stat(f"{self._log.folder.root}/_delta_log").st_mtime_ns  # noqa: PTH116
+            changed = os.stat(self._watched).st_mtime_ns  # noqa: PTH116
         except OSError:
             return None
-        return changed if time.time_ns() - changed > _FRESH_SECONDS * 1e9 else None
+        return changed if changed == self._log_state or time.time_ns() - changed > _FRESH_NS else None
 
     def _delta_log(self, what: str) -> DeltaLog:
         if isinstance(self._log, ParquetFolder):

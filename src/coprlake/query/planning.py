@@ -8,11 +8,11 @@ import numpy as np
 from coprlake.kernel import I64Array
 from coprlake.predicate.partitions import decide, fields_of
 from coprlake.predicate.predicates import Predicate
-from coprlake.predicate.required import Profile, Pruning, required_tokens
+from coprlake.predicate.required import Profile
+from coprlake.predicate.requirement import ALWAYS_POSSIBLE, NEVER, NO_SKETCHES, Requirement, requirement_of
 from coprlake.query.report import SearchReport
 from coprlake.segment.searchable import Searchable
-from coprlake.sketch.algebra import ANYTHING, NOTHING, Expression, Program, compile_expression
-from coprlake.sketch.immutable import CANNOT
+from coprlake.sketch.algebra import Program
 from coprlake.table.snapshot import Snapshot
 
 FOREVER = (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
@@ -66,7 +66,7 @@ class Planner:
         self._use_sketches = use_sketches
         self._report = report
         self._fields = fields_of(predicate)
-        self._expressions: dict[int, tuple[Profile, Expression, Program]] = {}
+        self._planned: dict[int, tuple[Profile, Requirement]] = {}
 
     def segments(self, view: View) -> list[Searchable]:
         """The segments that may match, by time, partition and sketch."""
@@ -77,7 +77,10 @@ class Planner:
         chosen = self._by_partition(snapshot, chosen)
         if len(snapshot.segments) and (chosen is None or len(chosen)):
             found = snapshot.verdicts(chosen, self.program)
-            left = np.flatnonzero(found != CANNOT)
+            if not any(found.tobytes()):  # CANNOT is 0; NumPy takes longer to find that out
+                report.segments_pruned_by_sketch += len(found)
+                return list(view.uncommitted)
+            left = np.flatnonzero(found)
             report.segments_pruned_by_sketch += len(found) - len(left)
             segments = [snapshot.segments[i] for i in (left if chosen is None else chosen[left]).tolist()]
         else:
@@ -91,13 +94,13 @@ class Planner:
     def batches(self, segment: Searchable) -> SegmentPlan | None:
         """The batches of one segment that may match; None if there is none or the segment cannot be read."""
         report = self._report
-        _, expression, program = self._planned(segment.profile)
-        if expression == NOTHING:
+        requirement = self._requirement(segment.profile)
+        if requirement.kind == NEVER:
             batches = np.zeros(0, np.int64)
-        elif expression == ANYTHING:
+        elif requirement.kind == ALWAYS_POSSIBLE:
             batches = np.arange(segment.batch_count)
         else:
-            batches = segment.candidates(program)
+            batches = segment.candidates(requirement.program)
         count = segment.batch_count
         report.add(batches=count, batches_pruned_by_sketch=count - len(batches))
         if not len(batches):
@@ -112,22 +115,17 @@ class Planner:
 
     def program(self, profile: Profile) -> Program:
         """What the sketches with this profile are asked."""
-        return self._planned(profile)[2]
+        return self._requirement(profile).program
 
-    def _planned(self, profile: Profile) -> tuple[Profile, Expression, Program]:
-        planned = self._expressions.get(id(profile))
+    def _requirement(self, profile: Profile) -> Requirement:
+        planned = self._planned.get(id(profile))
         if planned is None:
-            expression, notes = self._required(profile)
-            for note in notes:
+            requirement = requirement_of(self._predicate, profile) if self._use_sketches else NO_SKETCHES
+            for note in requirement.notes:
                 self._report.note(note)
-            planned = (profile, expression, compile_expression(expression))  # the profile is held: its id is the key
-            self._expressions[id(profile)] = planned
-        return planned
-
-    def _required(self, profile: Profile) -> Pruning:
-        if not self._use_sketches:
-            return Pruning(ANYTHING, ("the sketches are not used",))
-        return required_tokens(self._predicate, profile)
+            planned = (profile, requirement)  # the profile is held: its id is the key
+            self._planned[id(profile)] = planned
+        return planned[1]
 
     def _by_time(self, snapshot: Snapshot) -> I64Array | None:
         """The segments with records in the asked time; None for all of them."""

@@ -12,7 +12,7 @@ from typing import Any
 class SearchReport:
     """The figures of one search; complete when all of its results were taken."""
 
-    predicate: str = ""
+    predicate: object = ""
     segments: int = 0
     segments_pruned_by_time: int = 0
     segments_pruned_by_partition: int = 0
@@ -76,4 +76,4 @@ class SearchReport:
             finally:
                 self._lock = lock
         del values["_lock"]
-        return values | {"error_rate": self.error_rate}
+        return values | {"predicate": str(self.predicate), "error_rate": self.error_rate}

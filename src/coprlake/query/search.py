@@ -100,9 +100,10 @@ class Search:
         quick = self._count_from_log(view)
         if quick is not None:
             return quick
+        started = time.perf_counter()
         planner = self._planner(needs_times=False)
-        with self.report.phase("prune"):
-            segments = planner.segments(view)
+        segments = planner.segments(view)
+        self.report.add_seconds("prune", time.perf_counter() - started)
         if not segments:
             return 0
         units = units_in_any_order(segments, lambda segment: self._plan(planner, segment))
@@ -133,7 +134,7 @@ class Search:
         return self.report
 
     def _begin(self) -> View:
-        self.report = SearchReport(predicate=str(self._predicate))
+        self.report = SearchReport(predicate=self._predicate)
         return self._view()
 
     def _schema(self, view: View) -> pa.Schema:

@@ -5,6 +5,7 @@ There is no "not": a batch that contains a token may well contain lines without 
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -86,6 +87,18 @@ def compile_expression(expression: Expression) -> Program:
             waiting.append((node, True))
             waiting.extend((part, False) for part in node.parts)
     return Program(np.array(list(tokens), np.uint32), np.array(steps, np.int32))
+
+
+@lru_cache(maxsize=256)
+def _steps_of_all(count: int) -> I32Array:
+    steps = np.append(np.arange(count), -2 * count - 1).astype(np.int32)
+    steps.flags.writeable = False
+    return steps
+
+
+def compile_all_tokens(fingerprints: U32Array) -> Program:
+    """``compile_expression(all_tokens(fingerprints))`` for distinct fingerprints, without the expression."""
+    return Program(fingerprints, _steps_of_all(len(fingerprints)))
 
 
 @kernel

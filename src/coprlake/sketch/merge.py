@@ -27,7 +27,9 @@ def add_sealed(
     """Add all that `source` knows to `target`, with `posting_base` added to every posting.
 
     With a `posting_map`, posting ``p`` becomes ``posting_map[p]`` first; the map never falls, so that several small
-    batches may become one. Each distinct list of the source is added once, with all the tokens that have it. Returns False if the target's
+    batches may become one.
+
+    Each distinct list of the source is added once, with all the tokens that have it. Returns False if the target's
     memory limit came in between; then the target holds a part and should not be used.
 
     Raises:

@@ -252,7 +252,7 @@ class DeltaLog:
         return {unquote(path) for path in pa.table(self._table.get_add_actions()).column("path").to_pylist()}
 
     def _has_landed(self, add: Sequence[NewFile], remove: Sequence[SegmentEntry]) -> bool:
-        """Whether a commit that ended with an error is in the log nevertheless: a checkpoint after it may have failed."""
+        """Whether a commit that ended with an error is in the log nevertheless: the checkpoint after it may fail."""
         present = DeltaLog.open(self.folder).names()
         if add:
             return all(file.report.name in present for file in add)

@@ -1,7 +1,7 @@
 """The segments of a table at one version, and the one call that asks all their sketches."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,9 @@ from coprlake.segment.sealed import SealedSegment, SegmentEntry
 from coprlake.sketch.algebra import Program
 from coprlake.sketch.immutable import DAMAGED, MIGHT, find_in_sketches
 from coprlake.table.partitioning import constants
+
+
+_DAMAGED_BYTE: Final = bytes([DAMAGED])
 
 
 class SketchPool:
@@ -95,8 +98,8 @@ class Snapshot:
     def verdicts(self, chosen: I64Array | None, program_of: Callable[[Profile], Program]) -> U8Array:
         """As `SketchPool.verdicts`; a segment whose sketch turns out to be damaged goes on without it."""
         found = self.pool.verdicts(chosen, program_of)
-        damaged = np.flatnonzero(found == DAMAGED)
-        for place in damaged.tolist():
+        damaged = np.flatnonzero(found == DAMAGED).tolist() if _DAMAGED_BYTE in found.tobytes() else ()
+        for place in damaged:
             segment = self.segments[place if chosen is None else int(chosen[place])]
             segment.distrust(
                 CorruptSketchError(

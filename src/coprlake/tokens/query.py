@@ -6,9 +6,12 @@ the characters around the match are of another class, and at the end of a line. 
 nothing can be ruled out.
 """
 
+import threading
+from typing import Final
+
 import numpy as np
 
-from coprlake.kernel import U8Array, U32Array, i64, kernel
+from coprlake.kernel import U8Array, U32Array, U64Array, i64, kernel
 from coprlake.records import CONTENT
 from coprlake.tokens.fingerprint import as_bytes, field_seed, fingerprint, polynomial_of
 from coprlake.tokens.rules import LAST_BLANK, LAST_MARK, LAST_WORD, SYMBOLS
@@ -43,10 +46,40 @@ def piece_tokens(
 ) -> U32Array:
     """The fingerprints that every line with this piece has, whose ends may be open: a prefix, for instance."""
     data = np.frombuffer(as_bytes(text), np.uint8)
-    seen = new_seen(longest_batch_bytes=len(data))
     has_grams = field == CONTENT if grams is None else grams
-    _scan_piece(data, left_open, right_open, field_seed(field), has_grams, seen)
-    return seen.out[: seen.sizes[COUNT]].copy()
+    seed = field_seed(field)
+    if len(data) > _SHORT_TEXT_BYTES:
+        seen = new_seen(longest_batch_bytes=len(data))
+        _scan_piece(data, left_open, right_open, seed, has_grams, seen)
+        return seen.out[: seen.sizes[COUNT]].copy()
+    seen, memory = _seen_of_this_thread()
+    _scan_piece(data, left_open, right_open, seed, has_grams, seen)
+    tokens = seen.out[: seen.sizes[COUNT]].copy()
+    memory.fill(0)
+    return tokens
+
+
+_SHORT_TEXT_BYTES: Final = 256
+_own: Final = threading.local()
+
+
+def _seen_of_this_thread() -> tuple[Seen, U64Array]:
+    """Nothing seen yet, with room for a short text, and the memory to clear for the next.
+
+    Making the arrays anew costs more than a search; and clearing one array costs less than clearing four.
+    """
+    kept: tuple[Seen, U64Array] | None = getattr(_own, "seen", None)
+    if kept is None:
+        seen = new_seen(longest_batch_bytes=_SHORT_TEXT_BYTES)
+        cleared = ("word_grams", "mark_grams", "long_tokens", "sizes")
+        ends = np.cumsum([getattr(seen, name).nbytes // 8 for name in cleared]).tolist()
+        memory = np.zeros(ends[-1], np.uint64)
+        parts = {
+            name: memory[start:end].view(getattr(seen, name).dtype)
+            for name, start, end in zip(cleared, [0, *ends], ends, strict=False)
+        }
+        kept = _own.seen = (seen._replace(**parts), memory)
+    return kept
 
 
 @kernel

@@ -1,0 +1,103 @@
+"""``coprlake explain``: what a search did, and why it could not do better."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from coprlake.cli import figures
+from coprlake.cli.filters import Asked, filter_options
+from coprlake.cli.messages import color_option, warn_each
+from coprlake.cli.reports import echo_json
+
+if TYPE_CHECKING:
+    from coprlake.query.report import SearchReport
+    from coprlake.store import Table
+
+_PHASES = {
+    "prune": "asking the log and the sketches",
+    "read": "reading the columns that decide",
+    "filter": "matching record by record",
+    "fetch": "reading the rest of the matches",
+}
+
+
+@click.command(short_help="Tell what a search does: what it skips, what it reads, and why.")
+@filter_options
+@click.option(
+    "--order",
+    type=click.Choice(["newest", "oldest", "any"]),
+    default="newest",
+    show_default=True,
+    help="As in `search`.",
+)
+@click.option("-n", "--limit", type=click.IntRange(0), metavar="N", help="Stop after so many matches.")
+@click.option(
+    "--threads", type=click.IntRange(1), metavar="N", help="Batches to work on at a time; by default one a core."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@color_option
+def explain(asked: Asked, order: str, limit: int | None, threads: int | None, as_json: bool) -> None:
+    """Run a search, throw the results away, and tell what it took.
+
+    The options are those of `search`. A segment is one data file, a batch a part of it that is read as a whole.
+    """
+    from coprlake.cli.output import SHOWN
+    from coprlake.cli.search import needed_columns
+    from coprlake.cli.tables import opened, total_bytes
+
+    table = opened(asked.table)
+    needed = needed_columns(table, SHOWN) or table.schema.names
+    found = asked.search(table, order=order, limit=limit, threads=threads, columns=needed)
+    report = found.explain()
+    if as_json:
+        echo_json(report.to_dict() | {"data_bytes": total_bytes(table)})
+    else:
+        click.echo(explanation(report, table))
+        warn_each(report.problems)
+
+
+def explanation(report: "SearchReport", table: "Table") -> str:
+    """The figures of a search in words."""
+    from coprlake.cli.tables import total_bytes
+
+    total = total_bytes(table)
+    opened_percent = figures.percent(report.batches_opened, report.batches)
+    rows = [
+        ("searched for", report.predicate),
+        ("segments", f"{report.segments:,}"),
+        *_pruned(report),
+        ("batches", f"{report.batches:,} in the segments that are left" if report.batches else "0"),
+        ("  ruled out by time", f"{report.batches_pruned_by_time:,}"),
+        ("  ruled out by sketch", f"{report.batches_pruned_by_sketch:,}"),
+        ("  opened", f"{report.batches_opened:,}" + (f" ({opened_percent})" if report.batches else "")),
+        ("  opened for nothing", f"{report.batches_for_nothing:,}"),
+        ("records matched", f"{report.rows_matched:,}" + (" (stopped early)" if report.stopped_early else "")),
+        (
+            "read",
+            f"{figures.size(report.bytes_read)} of {figures.size(total)} ({figures.percent(report.bytes_read, total)})",
+        ),
+    ]
+    rows += [(f"  {name}", f"{figures.seconds(spent):>8}  {_PHASES.get(name, '')}") for name, spent in _times(report)]
+    rows += [("note" if i == 0 else "", text) for i, text in enumerate(report.notes)]
+    return figures.pairs(rows)
+
+
+def _pruned(report: "SearchReport") -> list[tuple[str, str]]:
+    """What became of the segments."""
+    left = report.segments - (
+        report.segments_pruned_by_time + report.segments_pruned_by_partition + report.segments_pruned_by_sketch
+    )
+    rows = [
+        ("  ruled out by time", f"{report.segments_pruned_by_time:,}"),
+        ("  ruled out by partition", f"{report.segments_pruned_by_partition:,}"),
+        ("  ruled out by sketch", f"{report.segments_pruned_by_sketch:,}"),
+        ("  left", f"{left:,}"),
+    ]
+    if report.segments_without_sketch:
+        rows.append(("  without a sketch", f"{report.segments_without_sketch:,}, scanned as a whole"))
+    return rows
+
+
+def _times(report: "SearchReport") -> list[tuple[str, float]]:
+    known = [(name, report.seconds[name]) for name in _PHASES if name in report.seconds]
+    return known + [(name, spent) for name, spent in report.seconds.items() if name not in _PHASES]

@@ -1,0 +1,124 @@
+"""``coprlake info``: what is in a table, and what it costs."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coprlake.cli import figures
+from coprlake.cli.filters import table_argument
+from coprlake.cli.messages import color_option, note, warn_each
+from coprlake.cli.reports import echo_json
+
+if TYPE_CHECKING:
+    from coprlake.segment.sealed import SealedSegment
+    from coprlake.table.information import TableInfo
+
+_WHOLE_FINGERPRINT_BITS = 32
+
+
+@click.command(short_help="Tell what is in a table and what it costs.")
+@table_argument
+@click.option("--segments", is_flag=True, help="List the segments too.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@color_option
+def info(table: str, segments: bool, as_json: bool) -> None:
+    """Tell what is in a table: segments, records, times, and sizes by part."""
+    from coprlake.cli.tables import opened
+
+    opened_table = opened(table)
+    found = opened_table.info()
+    listed = [_segment(segment) for segment in opened_table.snapshot().segments] if segments else []
+    if as_json:
+        echo_json(found.to_dict() | ({"segment_list": listed} if segments else {}))
+        return
+    click.echo(_description(found))
+    if listed:
+        click.echo("\n" + _listing(listed))
+    warn_each(found.problems)
+    if not found.segments:
+        note("the table has no records yet; `coprlake ingest` adds some")
+
+
+def _description(found: "TableInfo") -> str:
+    def of_raw(count: int) -> str:
+        return f"{figures.size(count):>9}  {figures.percent(count, found.raw_bytes):>7} of raw"
+
+    rows = [
+        ("table", f"{found.uri} (version {found.version:,})"),
+        ("columns", ", ".join(f"{name} {kind}" for name, kind in found.columns.items())),
+        ("partitioned by", ", ".join(found.partition_by) or "nothing"),
+        ("records", f"{found.rows:,}"),
+        ("segments", _segments(found)),
+        ("batches", f"{found.batches:,}"),
+        ("times", f"{_time(found.first_time)} to {_time(found.last_time)}" if found.first_time else "unknown"),
+        ("raw text", f"{figures.size(found.raw_bytes):>9}"),
+        ("data files", of_raw(found.data_bytes)),
+        ("index", of_raw(found.index_bytes)),
+    ]
+    parts = sorted(found.index_bytes_by_part.items(), key=lambda part: -part[1])
+    rows += [(f"  {name.replace('_', ' ')}", of_raw(count)) for name, count in parts]
+    rows.append(("tokens", f"{found.tokens:,}" + (f", {_bits(found):.1f} bits each" if found.tokens else "")))
+    return figures.pairs(rows)
+
+
+def _segments(found: "TableInfo") -> str:
+    if not found.mergeable_segments:
+        return f"{found.segments:,}"
+    return f"{found.segments:,}, of which {found.mergeable_segments:,} small ones are ready for `coprlake optimize`"
+
+
+def _bits(found: "TableInfo") -> float:
+    return 8 * found.index_bytes / found.tokens
+
+
+def _time(moment: datetime | None) -> str:
+    return "?" if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _segment(segment: "SealedSegment") -> dict[str, Any]:
+    """The figures of one segment; None where they are not known."""
+    from coprlake.segment.searchable import ALWAYS
+
+    entry, sidecar = segment.entry, segment.sidecar
+    known = (entry.first_time, entry.last_time) != ALWAYS
+    return {
+        "name": entry.name,
+        "rows": entry.row_count,
+        "batches": sidecar and sidecar.description.batch_count,
+        "raw_bytes": sidecar and sidecar.description.raw_bytes,
+        "data_bytes": entry.data_bytes,
+        "index_bytes": sidecar and sidecar.file_bytes,
+        "first_time": _from_microseconds(entry.first_time) if known else None,
+        "last_time": _from_microseconds(entry.last_time) if known else None,
+        "mergeable": sidecar is not None and sidecar.sketch.signature_bits == _WHOLE_FINGERPRINT_BITS,
+        "problem": None if sidecar else str(segment.sidecar_problem),
+    }
+
+
+def _from_microseconds(moment: int) -> datetime:
+    return datetime.fromtimestamp(moment / 1e6, UTC)
+
+
+def _listing(listed: list[dict[str, Any]]) -> str:
+    def count(value: int | None) -> str:
+        return "?" if value is None else f"{value:,}"
+
+    def size(value: int | None) -> str:
+        return "?" if value is None else figures.size(value)
+
+    rows = [
+        [
+            _time(one["first_time"]),
+            _time(one["last_time"]),
+            count(one["rows"]),
+            count(one["batches"]),
+            size(one["raw_bytes"]),
+            size(one["data_bytes"]),
+            "none" if one["index_bytes"] is None else size(one["index_bytes"]),
+            one["name"],
+        ]
+        for one in sorted(listed, key=lambda one: (str(one["first_time"]), one["name"]))
+    ]
+    header = ["from", "to", "records", "batches", "raw", "data", "index", "file"]
+    return figures.grid(header, rows, right=frozenset({2, 3, 4, 5, 6}))

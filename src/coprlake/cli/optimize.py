@@ -1,0 +1,63 @@
+"""``coprlake optimize``: merge small segments."""
+
+import click
+
+from coprlake.cli import figures
+from coprlake.cli.figures import parse_size
+from coprlake.cli.filters import table_argument
+from coprlake.cli.messages import color_option, note
+from coprlake.cli.progress import progress_bar
+from coprlake.cli.reports import echo_json
+from coprlake.config import OPTIMIZED_LEVEL, SEGMENT_BYTES
+
+
+@click.command(short_help="Merge small segments into large ones.")
+@table_argument
+@click.option(
+    "--target-size",
+    type=parse_size,
+    metavar="SIZE",
+    default=SEGMENT_BYTES,
+    show_default="1GiB",
+    help="Raw text of a merged segment.",
+)
+@click.option(
+    "--level",
+    type=click.IntRange(1, 22),
+    default=OPTIMIZED_LEVEL,
+    show_default=True,
+    help="Zstandard level of the new data files.",
+)
+@click.option("--full", is_flag=True, help="Rewrite all segments, also those that are large enough.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@color_option
+def optimize(table: str, target_size: int, level: int, full: bool, as_json: bool) -> None:
+    """Merge small segments of the same partition: fewer files, and smaller ones.
+
+    Searches go on meanwhile. The old files stay until `coprlake vacuum` removes them.
+    """
+    from coprlake.cli.tables import opened
+    from coprlake.table.optimizing import groups_to_merge
+
+    opened_table = opened(table)
+    groups = groups_to_merge(opened_table.snapshot().segments, target_size, full=full)
+    total = sum(segment.entry.data_bytes for group in groups for segment in group)
+    with progress_bar("optimizing", total) as advance:
+        report = opened_table.optimize(target_bytes=target_size, level=level, full=full, progress=advance)
+    if as_json:
+        echo_json(report)
+    elif not report.written:
+        note(f"nothing to merge: {figures.amount(report.segments_after, 'segment')}")
+    else:
+        size = figures.size
+        rows = [
+            ["segments", f"{report.segments_before:,}", f"{report.segments_after:,}"],
+            ["data rewritten", size(report.data_bytes_before), size(report.data_bytes_after)],
+            ["index rewritten", size(report.sketch_bytes_before), size(report.sketch_bytes_after)],
+        ]
+        click.echo(figures.grid(["", "before", "after"], rows, right=frozenset({1, 2})))
+        again = f", {report.tokenized_again:,} of them tokenized again" if report.tokenized_again else ""
+        click.echo(
+            f"merged {report.merged:,} segments into {report.written:,} in {figures.seconds(report.seconds)}{again}"
+        )
+        note("the old files stay until `coprlake vacuum` removes them")

@@ -1,0 +1,38 @@
+"""A bar on stderr while something takes long; nothing where stderr is no terminal."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+
+import click
+
+Advance = Callable[[int], None]
+
+
+@contextlib.contextmanager
+def progress_bar(what: str, total_bytes: int | None) -> Iterator[Advance]:
+    """A function to be told of each number of bytes that is done; `total_bytes` is None where nobody knows.
+
+    Args:
+        what: is going on.
+        total_bytes: of all there is to do.
+    """
+    if not sys.stderr.isatty() or total_bytes == 0:
+        yield lambda count: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    context = click.get_current_context(silent=True)
+    no_color = context is not None and context.color is False
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True, no_color=no_color),
+        transient=True,
+    ) as bar:
+        task = bar.add_task(what, total=total_bytes)
+        yield lambda count: bar.advance(task, count)

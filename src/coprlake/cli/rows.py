@@ -1,0 +1,94 @@
+"""Values of Arrow columns as Python values that can be printed, whatever bytes they hold."""
+
+import json
+import math
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+_CONTROLS = {code: 0x2400 + code for code in range(32) if code not in (9, 10)} | {127: 0x2421}
+_CONTROLS |= dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD)
+"""What could move the cursor, change colours or turn the line around, and the sign that stands for it: one for one."""
+
+
+def harmless(text: str) -> str:
+    """The text as a terminal may show it: of the same length."""
+    return text if text.isprintable() else text.translate(_CONTROLS)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of this type are text, or bytes that may be."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return any(
+        test(kind)
+        for test in (
+            pa.types.is_string,
+            pa.types.is_large_string,
+            pa.types.is_string_view,
+            pa.types.is_binary,
+            pa.types.is_large_binary,
+            pa.types.is_binary_view,
+        )
+    )
+
+
+def raw_texts(column: pa.Array) -> list[bytes | None]:
+    """A column of text as the bytes it has: what another program wrote need not be UTF-8."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.cast(pa.large_binary()).to_pylist()
+
+
+def values(column: pa.Array) -> list[Any]:
+    """A column as Python values; text that is no UTF-8 is mended."""
+    if is_text(column.type):
+        try:
+            return [_decoded(value) for value in column.to_pylist()]
+        except UnicodeDecodeError:
+            return [_decoded(value) for value in raw_texts(column)]
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    return column.to_pylist()
+
+
+def _decoded(value: Any) -> Any:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def moment(value: datetime, unit: str = "auto") -> str:
+    """A time in ISO 8601, in UTC."""
+    utc = value if value.tzinfo is None else value.astimezone(UTC)
+    return utc.replace(tzinfo=None).isoformat(timespec=unit) + "Z"
+
+
+def plain(value: Any) -> Any:
+    """What JSON knows: a value with all that is inside it."""
+    if isinstance(value, datetime):
+        return moment(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list):
+        if value and all(isinstance(item, tuple) and len(item) == 2 for item in value):
+            return {str(plain(key)): plain(item) for key, item in value}
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if value is None or isinstance(value, str | int | bool):
+        return value
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def cell(value: Any) -> str:
+    """One value as text: times in ISO 8601, maps and lists as JSON, a missing one as nothing."""
+    if value is None:
+        return ""
+    known = plain(value)
+    if isinstance(known, str):
+        return known
+    return json.dumps(known, ensure_ascii=False)

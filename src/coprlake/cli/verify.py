@@ -1,0 +1,46 @@
+"""``coprlake verify``: is everything there, whole, and true?"""
+
+import dataclasses
+
+import click
+
+from coprlake.cli import figures
+from coprlake.cli.filters import table_argument
+from coprlake.cli.messages import color_option, note
+from coprlake.cli.progress import progress_bar
+from coprlake.cli.reports import echo_json
+
+
+@click.command(
+    short_help="Check all files of a table.",
+    epilog="Exits with 0 if all is well, 1 if something is wrong, 2 if the table cannot be opened.",
+)
+@table_argument
+@click.option("--deep", is_flag=True, help="Also read all data, and check that the index finds every token of it.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@color_option
+@click.pass_context
+def verify(ctx: click.Context, table: str, deep: bool, as_json: bool) -> None:
+    """Check each data file against the log, and each sidecar against its checksums and its data file."""
+    from coprlake.cli.tables import opened, total_bytes
+
+    opened_table = opened(table)
+    with progress_bar("verifying", total_bytes(opened_table)) as advance:
+        report = opened_table.verify(deep=deep, progress=advance)
+    if as_json:
+        echo_json(dataclasses.asdict(report) | {"is_sound": report.is_sound})
+        ctx.exit(0 if report.is_sound else 1)
+    checked = f"{figures.amount(report.segments, 'segment')}, {figures.amount(report.rows, 'record')}"
+    if report.is_sound:
+        click.echo(f"{click.style('sound', fg='green')}: {checked}")
+        return
+    for problem in report.data_problems:
+        click.echo(f"{click.style('data', fg='red', bold=True)}     {problem}")
+    for problem in report.sidecar_problems:
+        click.echo(f"{click.style('sidecar', fg='yellow', bold=True)}  {problem}")
+    data, sidecars = len(report.data_problems), len(report.sidecar_problems)
+    found = f"{figures.amount(data, 'problem')} with data, {sidecars:,} with sidecars"
+    click.echo(f"{click.style('not sound', fg='red')}: {checked}; {found}")
+    if sidecars:
+        note("searches stay right without a sidecar, but slow; `coprlake index` writes what is missing or damaged")
+    ctx.exit(1)

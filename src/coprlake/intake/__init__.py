@@ -1,0 +1,1 @@
+"""Raw input to records: whatever logs are written as, they leave here as Arrow batches."""

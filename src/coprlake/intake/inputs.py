@@ -1,0 +1,152 @@
+"""Which files are meant: single ones, folders, globs, and standard input."""
+
+import glob
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from coprlake.errors import NotFoundError, UsageError
+
+STDIN = "-"
+_STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+"""Pipes that a shell has opened already (``<(zcat a.gz)``): these may be read like a file."""
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """One file to read.
+
+    Attributes:
+        path: where it is; ``-`` is standard input.
+        source: what its records have as their source unless the options say otherwise.
+        size: bytes on disk; None where there is no end to be known.
+        modified: when it was written last, in seconds since 1970; None for a stream.
+    """
+
+    path: str
+    source: str
+    size: int | None
+    modified: float | None
+
+
+def list_inputs(
+    inputs: Sequence[str | PathLike[str]], *, recursive: bool = True, skipped: list[str] | None = None
+) -> list[InputFile]:
+    """The files that `inputs` name, in their order; those of a folder or glob sorted, each file once.
+
+    Of a folder everything is taken that is a file and not hidden; the paths of pipes, devices and dangling links in
+    it are added to `skipped`. A folder or glob that has none is an error, as a
+    path that is not there.
+    """
+    if isinstance(inputs, str | PathLike):
+        inputs = [inputs]
+    if not inputs:
+        raise UsageError("nothing to read; name files, folders or globs, or - for standard input")
+    skipped = [] if skipped is None else skipped
+    found: dict[str, InputFile] = {}
+    for given in inputs:
+        for file in _expand(os.fspath(given), recursive, skipped):
+            found.setdefault(file.path, file)
+    return list(found.values())
+
+
+def _expand(given: str, recursive: bool, skipped: list[str]) -> Iterator[InputFile]:
+    if given == STDIN:
+        yield InputFile(STDIN, "stdin", None, None)
+    elif Path(given).is_dir():
+        yield from _of_folder(given, recursive, skipped)
+    elif os.path.lexists(given):
+        yield _single(given)
+    elif glob.has_magic(given):
+        yield from _of_glob(given, recursive, skipped)
+    else:
+        raise NotFoundError(_not_there(given))
+
+
+def _not_there(given: str) -> str:
+    parent = Path(given).parent
+    while not parent.exists() and parent != parent.parent:
+        parent = parent.parent
+    return f"{given}: no such file or folder ({parent} exists); check the path, or quote a glob"
+
+
+def _single(given: str) -> InputFile:
+    try:
+        status = Path(given).stat()
+    except FileNotFoundError as error:
+        raise NotFoundError(f"{given}: the link points to {Path(given).readlink()}, which is not there") from error
+    except OSError as error:
+        raise UsageError(f"{given}: cannot be read: {error.strerror}") from error
+    if not os.access(given, os.R_OK):
+        raise UsageError(f"{given}: no permission to read it")
+    if given.startswith(_STREAMS) and not stat.S_ISREG(status.st_mode):
+        return InputFile(given, "stdin" if given == "/dev/stdin" else given, None, None)
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(
+            f"{given}: expected a file or folder, found {_kind(status.st_mode)}; "
+            "to read it, redirect it to standard input and name -"
+        )
+    return InputFile(given, given, status.st_size, status.st_mtime)
+
+
+def _kind(mode: int) -> str:
+    kinds = {
+        stat.S_IFIFO: "a named pipe",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+    }
+    return kinds.get(stat.S_IFMT(mode), "something else")
+
+
+def _regular(path: str, source: str) -> InputFile | None:
+    """The file unless it is none: what stands in a folder without being a file was not asked for by name."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None
+    return InputFile(path, source, status.st_size, status.st_mtime) if stat.S_ISREG(status.st_mode) else None
+
+
+def _of_folder(folder: str, recursive: bool, skipped: list[str]) -> Iterator[InputFile]:
+    files: list[InputFile] = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if recursive and not name.startswith("."))
+        paths = [os.path.join(parent, name) for name in sorted(names) if not name.startswith(".")]  # noqa: PTH118
+        for path in paths:
+            file = _regular(path, os.path.relpath(path, folder))
+            if file is None:
+                skipped.append(path)
+            else:
+                files.append(file)
+    if not files:
+        hint = "" if recursive else "; its folders are not searched without the recursive option"
+        raise NotFoundError(f"{folder}: the folder has no files to read (hidden ones do not count){hint}")
+    yield from sorted(files, key=lambda file: file.path)
+
+
+def _of_glob(pattern: str, recursive: bool, skipped: list[str]) -> Iterator[InputFile]:
+    root = _glob_root(pattern)
+    count = 0
+    for path in sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207 (relative patterns stay relative)
+        inside = [path]
+        if Path(path).is_dir():
+            if "**" in pattern or not recursive:
+                continue  # ``**`` names each file already
+            inside = [file.path for file in _of_folder(path, recursive, skipped)] if any(os.scandir(path)) else []
+        for file in filter(None, (_regular(name, os.path.relpath(name, root)) for name in inside)):
+            count += 1
+            yield file
+    if not count:
+        raise NotFoundError(f"{pattern}: no file matches; the pattern is relative to {Path.cwd()}")
+
+
+def _glob_root(pattern: str) -> str:
+    """The longest part of the pattern in front that is no pattern."""
+    root = Path(pattern)
+    while glob.has_magic(str(root)):
+        root = root.parent
+    return str(root)

@@ -1,0 +1,154 @@
+"""Reading logs: from paths to Arrow batches of records, one file after the other.
+
+.. code-block:: python
+
+    with Intake(["/var/log", "app.ndjson.gz"]) as intake:
+        for batch in intake:
+            ...
+    print(intake.report)
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from types import TracebackType
+from typing import BinaryIO, Self
+
+import pyarrow as pa
+
+from coprlake.errors import UsageError
+from coprlake.intake.access import access_parts
+from coprlake.intake.blocks import BlockReader
+from coprlake.intake.compression import ByteStream
+from coprlake.intake.csv import CsvReader
+from coprlake.intake.detection import detect
+from coprlake.intake.inputs import InputFile, list_inputs
+from coprlake.intake.mapping import RecordMapper
+from coprlake.intake.ndjson import NdjsonReader
+from coprlake.intake.options import IntakeReport, ReadOptions
+from coprlake.intake.parquet import PARQUET_MAGIC, read_parquet
+from coprlake.intake.syslog import syslog_parts
+from coprlake.intake.text import TextReader
+from coprlake.intake.timestamps import Clock
+
+__all__ = ["InputFile", "Intake", "IntakeReport", "ReadOptions", "list_inputs"]
+
+_DEFAULTS = ReadOptions()
+_PARTS = {"text": None, "syslog": syslog_parts, "access": access_parts}
+
+
+class Intake:
+    """The records of files, to be iterated over once.
+
+    A batch has the columns of `coprlake.records.SCHEMA` (the attributes only where there are any) and further typed
+    ones; a column has the same type in all batches, but need not be in each. Memory is bounded by a few blocks.
+
+    Args:
+        inputs: files, folders, globs, or ``-`` for standard input.
+        options: how to read them.
+        recursive: also take the files in folders of folders.
+        stdin: what ``-`` means; by default the standard input of the process.
+
+    Attributes:
+        report: what was found, growing while reading.
+        files: what will be read.
+        total_bytes: of all files on disk; None if one of them is a stream.
+
+    Raises:
+        NotFoundError: a path is not there, or a folder or glob has no files.
+        UsageError: an option or input makes no sense.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[str | PathLike[str]],
+        options: ReadOptions = _DEFAULTS,
+        *,
+        recursive: bool = True,
+        stdin: BinaryIO | None = None,
+    ) -> None:
+        Clock(options.zone)  # an unknown zone is an error now and not at the first timestamp
+        skipped: list[str] = []
+        self.files = list_inputs(inputs, recursive=recursive, skipped=skipped)
+        self.report = IntakeReport()
+        for path in skipped:
+            self.report.warn(path, "passed over because it is no file")
+        sizes = [file.size for file in self.files]
+        self.total_bytes = None if None in sizes else sum(size or 0 for size in sizes)
+        self._options = options
+        self._stdin = stdin
+        self._stream: ByteStream | None = None
+        self._begun = False
+        self._mapper = RecordMapper(options, self.report)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file that is being read; batches that were handed out stay valid."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        if self._begun:
+            raise UsageError("an intake can be read only once; make another one")
+        self._begun = True
+        for file in self.files:
+            self.report.files += 1
+            try:
+                yield from self._batches_of(file)
+            except OSError as error:
+                self.report.unreadable += 1
+                self.report.warn(file.path, f"cannot be read: {error.strerror or error}")
+            finally:
+                self.close()
+
+    def _batches_of(self, file: InputFile) -> Iterator[pa.RecordBatch]:
+        report, before = self.report, self._counts()
+        self._stream = stream = ByteStream(file, self._stdin)
+        source = file.source if self._options.source is None else self._options.source
+        clock = Clock(self._options.zone, self._options.year, file.modified)
+        wanted = self._options.format
+        if wanted == "parquet" or (wanted == "auto" and stream.head.startswith(PARQUET_MAGIC)):
+            report.formats["parquet"] += 1
+            yield from read_parquet(file, stream, self._mapper.for_file(source, clock), report)
+        else:
+            blocks = BlockReader(stream, self._options, report)
+            name = detect(blocks.head, file.path) if wanted == "auto" else wanted
+            report.formats[name] += 1
+            mapper = self._mapper.for_file(source, clock)
+            if name == "ndjson":
+                yield from NdjsonReader(blocks, mapper, self._options, report)
+            elif name == "csv":
+                yield from CsvReader(blocks, os.path.basename(file.path), mapper, self._options, report)  # noqa: PTH119
+            else:
+                yield from TextReader(blocks, source, clock, self._options, report, _PARTS[name])
+        if stream.damage:
+            report.unreadable += 1
+            report.warn(file.path, f"{stream.damage}; everything before that place was read")
+        self._warn(file, before)
+
+    def _counts(self) -> tuple[int, ...]:
+        report = self.report
+        return report.replaced_lines, report.broken, report.split, report.misfits, report.records
+
+    def _warn(self, file: InputFile, before: tuple[int, ...]) -> None:
+        """Say what was odd about the file that was just read."""
+        replaced, broken, split, misfits, records = (now - old for now, old in zip(self._counts(), before, strict=True))
+        if replaced:
+            self.report.warn(
+                file.path, f"{replaced} lines are not {self._options.encoding}; the bytes in question became U+FFFD"
+            )
+        if broken:
+            self.report.warn(file.path, f"{broken} of {records} records do not have the format; kept as plain text")
+        if split:
+            limit = self._options.max_record_bytes
+            self.report.warn(file.path, f"lines or records longer than {limit} bytes were cut {split} times")
+        if misfits:
+            self.report.warn(file.path, f"{misfits} values do not fit the type of their column; kept as attributes")

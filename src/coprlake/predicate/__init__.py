@@ -1,0 +1,1 @@
+"""Which records match, and which tokens must a batch have for it?"""

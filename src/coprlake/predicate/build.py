@@ -1,0 +1,105 @@
+"""The words for users: ``contains("refused") & ~equals("loglevel", "debug")``.
+
+Each function makes the predicate of its name; what it means stands there (`predicates.py`).
+"""
+
+from collections.abc import Iterable
+
+from coprlake.predicate.predicates import (
+    Compare,
+    Contains,
+    Equals,
+    Exists,
+    OneOf,
+    Operator,
+    Phrase,
+    Prefix,
+    Regex,
+    Suffix,
+    Term,
+    Value,
+    Wildcard,
+)
+from coprlake.predicate.regex import check_pattern
+from coprlake.records import CONTENT
+
+
+def contains(text: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Contains:
+    """The text stands anywhere in the value; an empty text in every value that is there."""
+    return Contains(text, field, case_sensitive)
+
+
+def term(text: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Term:
+    """The text stands in the value as a whole term."""
+    return Term(text, field, case_sensitive)
+
+
+def phrase(text: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Phrase:
+    """The text stands in the value and cuts no word; ``*`` at an end allows that."""
+    return Phrase(text, field, case_sensitive)
+
+
+def prefix(text: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Prefix:
+    """The value begins with the text."""
+    return Prefix(text, field, case_sensitive)
+
+
+def suffix(text: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Suffix:
+    """The value ends with the text."""
+    return Suffix(text, field, case_sensitive)
+
+
+def wildcard(pattern: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Wildcard:
+    """The pattern of ``*`` and ``?`` stands in the value."""
+    return Wildcard(pattern, field, case_sensitive)
+
+
+def regex(pattern: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Regex:
+    """The regular expression (RE2) matches somewhere in the value.
+
+    Raises:
+        UsageError: it is not one, and where.
+    """
+    predicate = Regex(pattern, field, case_sensitive)
+    check_pattern(pattern)
+    return predicate
+
+
+def equals(field: str, value: Value, *, case_sensitive: bool = False) -> Equals:
+    """The whole value is this one."""
+    return Equals(field, value, case_sensitive)
+
+
+def one_of(field: str, values: Iterable[Value], *, case_sensitive: bool = False) -> OneOf:
+    """The whole value is one of these."""
+    return OneOf(field, (values,) if isinstance(values, str) else tuple(values), case_sensitive)
+
+
+def exists(field: str) -> Exists:
+    """The field has a value."""
+    return Exists(field)
+
+
+def compare(field: str, operator: Operator, value: Value) -> Compare:
+    """The value is less or more than this one; the operator is one of ``< <= > >=``."""
+    return Compare(field, operator, value)
+
+
+def less_than(field: str, value: Value) -> Compare:
+    """The field's value is less than this one."""
+    return Compare(field, "<", value)
+
+
+def at_most(field: str, value: Value) -> Compare:
+    """The field's value is this one or less."""
+    return Compare(field, "<=", value)
+
+
+def more_than(field: str, value: Value) -> Compare:
+    """The field's value is more than this one."""
+    return Compare(field, ">", value)
+
+
+def at_least(field: str, value: Value) -> Compare:
+    """The field's value is this one or more."""
+    return Compare(field, ">=", value)

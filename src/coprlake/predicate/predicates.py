@@ -1,0 +1,295 @@
+"""What can be asked of a record: plain data, to be combined with ``&``, ``|`` and ``~``.
+
+A record matches or it does not; there is no third answer. A value that is missing (null) matches nothing, so ``~``
+matches it. The field of a predicate is a column or a key of the attributes. A row that has both is known by its column
+unless that is null; but the columns that every table has (timestamp, source, loglevel, content) are never looked for
+among the attributes, or else every search of the log line would have to read them. `ALL_FIELDS` is any text of the row:
+the predicate holds if it does for some string column or some attribute.
+
+Text is matched as UTF-8 bytes. Unless asked otherwise, the case of ASCII letters does not matter, and only of those.
+Predicates on text hold only for text: a column of numbers contains nothing. An empty text is in every value that is
+not null.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final, Literal, TypeAlias, cast, get_args
+
+from coprlake.errors import UsageError
+from coprlake.records import CONTENT
+
+ALL_FIELDS: Final = "*"
+
+Value: TypeAlias = str | int | float | bool | datetime | date
+Operator: TypeAlias = Literal["<", "<=", ">", ">="]
+
+_SHOWN_VALUES: Final = 5
+
+
+class _Combined:
+    """What all predicates can do."""
+
+    __slots__ = ()
+
+    def __and__(self, other: "Predicate") -> "And":
+        return And((*_parts(self, And), *_parts(other, And)))
+
+    def __or__(self, other: "Predicate") -> "Or":
+        return Or((*_parts(self, Or), *_parts(other, Or)))
+
+    def __invert__(self) -> "Not":
+        return Not(_checked(self))
+
+
+def _checked(predicate: object) -> "Predicate":
+    if not isinstance(predicate, _Combined):
+        raise UsageError(f"expected a predicate, found {predicate!r}")
+    return cast("Predicate", predicate)
+
+
+def _parts(predicate: object, kind: type["And"] | type["Or"]) -> tuple["Predicate", ...]:
+    """What this predicate adds to an `And` or `Or`, so that both stay flat."""
+    return predicate.parts if isinstance(predicate, kind) else (_checked(predicate),)
+
+
+def _check_parts(parts: object) -> None:
+    if not isinstance(parts, tuple):
+        raise UsageError(f"expected a tuple of predicates, found {parts!r}")
+    for part in parts:
+        _checked(part)
+
+
+def _check_field(field: object) -> None:
+    if not isinstance(field, str) or not field:
+        raise UsageError(f"expected the name of a field, found {field!r}")
+
+
+def _check_value(field: str, value: object) -> None:
+    if value is None:
+        raise UsageError(f"nothing equals a missing value; use ~exists({field!r})")
+    if not isinstance(value, get_args(Value)):
+        raise UsageError(
+            f"{field} cannot be compared with a {type(value).__name__}; expected text, a number, a bool or a time"
+        )
+
+
+def _shown(value: object) -> str:
+    """A value as the user would write it."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _call(name: str, field: str, *values: str, case_sensitive: bool = False) -> str:
+    return f"{name}({', '.join((field, *values, *(['case_sensitive'] * case_sensitive)))})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Text(_Combined):
+    """A text to be found in a field."""
+
+    text: str
+    field: str = CONTENT
+    case_sensitive: bool = False
+
+    def __post_init__(self) -> None:
+        if type(self.text) is not str:
+            raise UsageError(f"expected a text to look for, found {self.text!r}")
+        _check_field(self.field)
+
+    def __str__(self) -> str:
+        return _call(type(self).__name__.lower(), self.field, _shown(self.text), case_sensitive=self.case_sensitive)
+
+
+class Contains(_Text):
+    """The text stands anywhere in the value."""
+
+    __slots__ = ()
+
+
+class Term(_Text):
+    """The text stands in the value as a whole term.
+
+    The characters around it are not of the class of its own first and last character. Classes are letters and digits,
+    other printable ASCII, space and control characters, and everything that is not ASCII.
+    """
+
+    __slots__ = ()
+
+
+class Phrase(_Text):
+    """The text stands in the value and cuts no word, as ``matchesPhrase`` has it.
+
+    Words are of ``[A-Za-z0-9_]``. If the phrase begins (ends) with such a character, none may stand before (after)
+    it. A ``*`` at the begin (end) is not searched for but switches this check off.
+    """
+
+    __slots__ = ()
+
+
+class Prefix(_Text):
+    """The value begins with the text."""
+
+    __slots__ = ()
+
+
+class Suffix(_Text):
+    """The value ends with the text."""
+
+    __slots__ = ()
+
+
+class Wildcard(_Text):
+    r"""The pattern stands anywhere in the value.
+
+    ``*`` is any run of characters, ``?`` one character, both without line breaks; ``\*``, ``\?`` and ``\\`` are the
+    characters themselves, other backslashes too. An end of the pattern that is not ``*`` is an end of a term, as of
+    `Term`: for ``?`` the class is that of the character found.
+    """
+
+    __slots__ = ()
+
+    @property
+    def pattern(self) -> str:
+        """The text, by the name it has here."""
+        return self.text
+
+
+class Regex(_Text):
+    """The regular expression, in the syntax of RE2, matches somewhere in the value.
+
+    Without `case_sensitive` it is as if it began with ``(?i)``, for ASCII letters only.
+    """
+
+    __slots__ = ()
+
+    @property
+    def pattern(self) -> str:
+        """The text, by the name it has here."""
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Equals(_Combined):
+    """The whole value is this one.
+
+    A column with a type of its own is compared by that type: ``"404"`` is 404 if the column has numbers. Text is
+    compared with what the value is as text: ``404`` with ``"404"``, ``True`` with ``"true"``.
+    """
+
+    field: str
+    value: Value
+    case_sensitive: bool = False
+
+    def __post_init__(self) -> None:
+        _check_field(self.field)
+        _check_value(self.field, self.value)
+
+    def __str__(self) -> str:
+        return _call("equals", self.field, _shown(self.value), case_sensitive=self.case_sensitive)
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf(_Combined):
+    """The whole value is one of these, as by `Equals`."""
+
+    field: str
+    values: tuple[Value, ...]
+    case_sensitive: bool = False
+
+    def __post_init__(self) -> None:
+        _check_field(self.field)
+        if not isinstance(self.values, tuple):
+            raise UsageError(f"expected a tuple of values for {self.field}, found {self.values!r}")
+        for value in self.values:
+            _check_value(self.field, value)
+
+    def __str__(self) -> str:
+        shown = [_shown(value) for value in self.values[:_SHOWN_VALUES]]
+        more = len(self.values) - len(shown)
+        return _call("one_of", self.field, *shown, *([f"{more} more"] * (more > 0)), case_sensitive=self.case_sensitive)
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(_Combined):
+    """The value is less (or more) than this one, by the type of the column.
+
+    Text is compared with text byte by byte, case and all; with a number by the number it spells, if it does. What
+    cannot be compared, as a number with a time, does not match.
+    """
+
+    field: str
+    operator: Operator
+    value: Value
+
+    def __post_init__(self) -> None:
+        _check_field(self.field)
+        _check_value(self.field, self.value)
+        if self.operator not in get_args(Operator):
+            raise UsageError(f"expected one of {', '.join(get_args(Operator))}, found {self.operator!r}")
+
+    def __str__(self) -> str:
+        return f"{self.field} {self.operator} {_shown(self.value)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Exists(_Combined):
+    """The field has a value."""
+
+    field: str
+
+    def __post_init__(self) -> None:
+        _check_field(self.field)
+
+    def __str__(self) -> str:
+        return _call("exists", self.field)
+
+
+@dataclass(frozen=True, slots=True)
+class And(_Combined):
+    """All parts match; without parts, every record does."""
+
+    parts: tuple["Predicate", ...]
+
+    def __post_init__(self) -> None:
+        _check_parts(self.parts)
+
+    def __str__(self) -> str:
+        return f"and({', '.join(map(str, self.parts))})" if self.parts else "everything"
+
+
+@dataclass(frozen=True, slots=True)
+class Or(_Combined):
+    """Some part matches; without parts, no record does."""
+
+    parts: tuple["Predicate", ...]
+
+    def __post_init__(self) -> None:
+        _check_parts(self.parts)
+
+    def __str__(self) -> str:
+        return f"or({', '.join(map(str, self.parts))})" if self.parts else "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Not(_Combined):
+    """The part does not match: also where its field is missing."""
+
+    part: "Predicate"
+
+    def __post_init__(self) -> None:
+        _checked(self.part)
+
+    def __str__(self) -> str:
+        return f"not({self.part})"
+
+
+TextPredicate: TypeAlias = Contains | Term | Phrase | Prefix | Suffix | Wildcard | Regex
+Leaf: TypeAlias = TextPredicate | Equals | OneOf | Compare | Exists
+Predicate: TypeAlias = Leaf | And | Or | Not
+
+EVERYTHING: Final = And(())
+NOTHING: Final = Or(())

@@ -1,0 +1,107 @@
+"""Comparison of columns that have a type of their own: numbers, truth values, moments and days.
+
+Whole numbers, moments and days are integers of some unit. What they are compared with is an exact fraction of that
+unit, which is rounded to the side that keeps the answer right: no value is converted, none can overflow.
+"""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from coprlake.predicate.predicates import Operator, Value
+from coprlake.predicate.values import float_of, microseconds_of, number_of, truth_of
+
+Mask = npt.NDArray[np.bool_]
+Relation: TypeAlias = Operator | Literal["=="]
+
+_UNITS_A_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_MICROSECONDS_A_DAY: Final = 86_400 * 10**6
+
+
+def relates(column: pa.Array, relation: Relation, values: Sequence[Value]) -> Mask:
+    """For each row whether it has a value that stands in the relation to some of these.
+
+    Values that cannot be compared with this type of column are left out; a null relates to nothing.
+    """
+    numbers = _numbers(column)
+    sought = [number for value in values if (number := _comparable(column.type, value)) is not None]
+    if numbers is None or not sought:
+        return np.zeros(len(column), np.bool_)
+    if numbers.dtype.kind == "f":
+        found = _relates_floats(numbers, relation, [float_of(number) for number in sought])
+    else:
+        found = _relates_integers(numbers, relation, sought)
+    return found & valid_rows(column) if column.null_count else found
+
+
+def valid_rows(column: pa.Array) -> Mask:
+    """For each row whether it has a value."""
+    return np.asarray(column.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _numbers(column: pa.Array) -> npt.NDArray[Any] | None:
+    """The column as numbers of its unit, nulls as anything; None for types that have no order here."""
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        column = column.cast(pa.uint8())
+    elif pa.types.is_timestamp(kind) or pa.types.is_date64(kind):
+        column = column.view(pa.int64())
+    elif pa.types.is_date32(kind):
+        column = column.view(pa.int32())
+    elif pa.types.is_decimal(kind) or pa.types.is_floating(kind):
+        column = column.cast(pa.float64())
+    elif not pa.types.is_integer(kind):
+        return None
+    return np.asarray(column.fill_null(0).to_numpy(zero_copy_only=False))
+
+
+def _comparable(kind: pa.DataType, value: Value) -> int | float | Fraction | None:
+    """The value in the unit of the column; None if they cannot be compared."""
+    if pa.types.is_boolean(kind):
+        truth = truth_of(value)
+        return None if truth is None else int(truth)
+    if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+        return number_of(value)
+    moment = microseconds_of(value)
+    if moment is None:
+        return None
+    if pa.types.is_date32(kind):
+        return Fraction(moment, _MICROSECONDS_A_DAY)
+    return Fraction(moment * _UNITS_A_SECOND["ms" if pa.types.is_date64(kind) else kind.unit], 10**6)
+
+
+def _relates_floats(numbers: npt.NDArray[Any], relation: Relation, sought: list[float]) -> Mask:
+    if relation == "==":
+        return np.isin(numbers, sought)
+    return _related(numbers, relation, np.float64(sought[0]))
+
+
+def _related(numbers: npt.NDArray[Any], relation: Relation, bound: Any) -> Mask:
+    if relation == "<":
+        return np.asarray(numbers < bound)
+    if relation == "<=":
+        return np.asarray(numbers <= bound)
+    return np.asarray(numbers > bound if relation == ">" else numbers >= bound)
+
+
+def _relates_integers(numbers: npt.NDArray[Any], relation: Relation, sought: list[int | float | Fraction]) -> Mask:
+    limits = np.iinfo(numbers.dtype)
+    if relation == "==":
+        whole = [math.floor(number) for number in sought if math.isfinite(number) and number == math.floor(number)]
+        fitting = [number for number in whole if limits.min <= number <= limits.max]
+        return np.isin(numbers, np.array(fitting, numbers.dtype))
+    (number,) = sought
+    if math.isnan(number):
+        return np.zeros(len(numbers), np.bool_)
+    if number > limits.max:
+        return np.full(len(numbers), relation in ("<", "<="))
+    if number < limits.min:
+        return np.full(len(numbers), relation in (">", ">="))
+    # an integer is less than 2.5 if it is less than 3, and more if it is more than 2
+    bound = math.ceil(number) if relation in ("<", ">=") else math.floor(number)
+    return _related(numbers, relation, numbers.dtype.type(bound))

@@ -1,0 +1,60 @@
+"""What a value in a query is as text, as a number, as a moment and as a truth value; None where it is not."""
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from typing import Final
+
+from coprlake.predicate.predicates import Value
+
+NUMBER: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+"""Text that spells a number."""
+
+_NUMBER = re.compile(NUMBER)
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def text_of(value: Value) -> str:
+    """As text: what is compared with strings."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def number_of(value: Value) -> int | float | None:
+    """As a number; text that spells one is one."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        return int(value) if _WHOLE_NUMBER.fullmatch(value) else float(value)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def float_of(number: int | float | Fraction) -> float:
+    """The nearest float, for numbers of any size."""
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
+
+
+def microseconds_of(value: Value) -> int | None:
+    """As microseconds since 1970; a day begins at midnight, and without a zone it is UTC. Text is read as ISO 8601."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if not isinstance(value, date):
+        return None
+    moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (aware - _EPOCH) // timedelta(microseconds=1)
+
+
+def truth_of(value: Value) -> bool | None:
+    """As true or false."""
+    if isinstance(value, bool):
+        return value
+    return {"true": True, "false": False}.get(value.lower()) if isinstance(value, str) else None

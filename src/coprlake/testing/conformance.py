@@ -1,0 +1,469 @@
+"""The one law of every store: a search gives the rows that the naive filter gives, whatever way they were stored.
+
+A variant is a way to store rows; `VARIANTS` has all that this package knows. Who writes another one (a Spark sink, a
+server) runs `check_law` and `check_context` on it. Rows are those of `coprlake.testing.predicates`, each with a number
+of its own (`ID`) that tells it from its likes.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import write_deltalake
+
+from coprlake.predicate.predicates import OneOf, Predicate
+from coprlake.records import ATTRIBUTES, DAY, SOURCE, TIMESTAMP
+from coprlake.segment.mutable import SegmentOptions
+from coprlake.segment.sidecar import sidecar_name
+from coprlake.store import Table, create_table, open_table
+from coprlake.table.writer import TableWriter
+from coprlake.testing.naive_search import matches
+from coprlake.testing.predicates import ROW_SCHEMA, STATUS, USERAPP, Row
+
+ID: Final = "id"
+SCHEMA: Final = pa.schema([*ROW_SCHEMA, (ID, pa.int64())])
+START: Final = datetime(2024, 6, 1, tzinfo=UTC)
+SMALL: Final = SegmentOptions(batch_bytes=40, slot_count=2)
+"""Two or three rows a batch: few rows have many batches."""
+
+
+@dataclass
+class Stored:
+    """A table, and the rows that it must be found to hold; the writer lives as long as this does."""
+
+    table: Table
+    rows: list[Row]
+    writer: TableWriter | None = None
+    is_indexed: bool = True
+    segments: list[list[int]] = field(default_factory=list)  # the numbers of the rows in one segment, where it matters
+
+
+Variant: TypeAlias = Callable[[Path, list[Row]], Stored]
+VARIANTS: Final[dict[str, Variant]] = {}
+
+
+def _variant(store: Variant) -> Variant:
+    VARIANTS[store.__name__] = store
+    return store
+
+
+def numbered(rows: Iterable[Row], *, fill_time: bool = True) -> list[Row]:
+    """The rows with a number each; and with a time, because a writer would give them that of now."""
+    found = []
+    for number, row in enumerate(rows):
+        time = row[TIMESTAMP] or (START + timedelta(hours=7 * number) if fill_time else None)
+        found.append(row | {ID: number, TIMESTAMP: time})
+    return found
+
+
+def record_batch(rows: Sequence[Row], schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
+    """The rows as Arrow has them."""
+    return pa.RecordBatch.from_pylist(list(rows), schema=schema)
+
+
+def plain(row: Row) -> str:
+    """A row as text that can be counted: without what is missing, and without the day, which only says the time again."""
+    kept = {name: value for name, value in row.items() if value is not None and name != DAY}
+    if not kept.get(ATTRIBUTES):
+        kept.pop(ATTRIBUTES, None)
+    return repr(sorted((name, str(value) if isinstance(value, datetime) else value) for name, value in kept.items()))
+
+
+# --- the variants ---
+
+
+def _halves(rows: list[Row]) -> list[list[Row]]:
+    return [rows[: len(rows) // 2], rows[len(rows) // 2 :]]
+
+
+def _append(table: Table, rows: Sequence[Row], options: SegmentOptions = SMALL) -> None:
+    with table.writer(options=options) as writer:
+        writer.append(record_batch(rows))
+
+
+def _open_writer(table: Table, rows: list[Row], options: SegmentOptions, segment_bytes: int = 1 << 30) -> Stored:
+    writer = table.writer(options=options, segment_bytes=segment_bytes)
+    for half in _halves(rows):
+        writer.append(record_batch(half))
+    return Stored(table, rows, writer)
+
+
+@_variant
+def in_open_batches(folder: Path, rows: list[Row]) -> Stored:
+    """Nothing is committed, no batch is full."""
+    return _open_writer(create_table(folder), rows, SegmentOptions())
+
+
+@_variant
+def in_open_and_closed_batches(folder: Path, rows: list[Row]) -> Stored:
+    """Nothing is committed, some batches are full."""
+    return _open_writer(create_table(folder, partition_by=None), rows, SMALL)
+
+
+@_variant
+def in_closed_batches_of_spilled_sketches(folder: Path, rows: list[Row]) -> Stored:
+    """Each batch is in a temporary sketch of its own, then one more is in memory."""
+    table = create_table(folder, partition_by=None)
+    writer = table.writer(options=SMALL)
+    for row in rows:
+        writer.append(record_batch([row]))
+        for segment in writer._open.values():
+            segment._sketch._spill()
+    return Stored(table, rows, writer)
+
+
+@_variant
+def spilled_and_sealed(folder: Path, rows: list[Row]) -> Stored:
+    """Temporary sketches that were merged at seal."""
+    stored = in_closed_batches_of_spilled_sketches(folder, rows)
+    assert stored.writer is not None
+    stored.writer.close()
+    return stored
+
+
+@_variant
+def sealed_and_not_committed(folder: Path, rows: list[Row]) -> Stored:
+    """The writer has sealed segments that the log does not know yet, and perhaps an open one."""
+    return _open_writer(create_table(folder), rows, SMALL, segment_bytes=60)
+
+
+@_variant
+def partly_committed(folder: Path, rows: list[Row]) -> Stored:
+    """Half is in the log, half in the writer."""
+    table = create_table(folder)
+    writer = table.writer(options=SMALL)
+    first, second = _halves(rows)
+    writer.append(record_batch(first))
+    writer.commit()
+    writer.append(record_batch(second))
+    return Stored(table, rows, writer)
+
+
+@_variant
+def sealed(folder: Path, rows: list[Row]) -> Stored:
+    """By day, with small batches; opened anew."""
+    _append(create_table(folder), rows)
+    return Stored(open_table(folder), rows)
+
+
+@_variant
+def sealed_with_one_batch(folder: Path, rows: list[Row]) -> Stored:
+    """As `Table.append` does it."""
+    table = create_table(folder, partition_by=None)
+    table.append(rows)
+    return Stored(table, rows)
+
+
+@_variant
+def sealed_with_short_signatures(folder: Path, rows: list[Row]) -> Stored:
+    """Half of all absent tokens are taken for present ones."""
+    table = create_table(folder, partition_by=None, grams=[USERAPP, SOURCE])
+    _append(table, rows, SegmentOptions(batch_bytes=40, slot_count=2, signature_bits=1))
+    return Stored(table, rows)
+
+
+@_variant
+def several_segments(folder: Path, rows: list[Row]) -> Stored:
+    """A commit for every two rows."""
+    table = create_table(folder, partition_by=None)
+    for start in range(0, len(rows), 2):
+        _append(table, rows[start : start + 2])
+    return Stored(table, rows)
+
+
+def without_empty_text(rows: Iterable[Row], *columns: str) -> list[Row]:
+    """Delta has no empty text in a column that a table is partitioned by: it is a missing value."""
+    return [row | {name: row[name] or None for name in columns} for row in rows]
+
+
+@_variant
+def partitioned_by_source(folder: Path, rows: list[Row]) -> Stored:
+    """Values that need quoting become names of folders."""
+    table = create_table(folder, partition_by=SOURCE)
+    _append(table, rows)
+    return Stored(table, without_empty_text(rows, SOURCE))
+
+
+@_variant
+def partitioned_by_two_columns(folder: Path, rows: list[Row]) -> Stored:
+    """One that is known by its attribute where it is missing, and a number."""
+    table = create_table(folder, schema=SCHEMA, partition_by=[USERAPP, STATUS])
+    _append(table, rows)
+    return Stored(open_table(folder), without_empty_text(rows, USERAPP))
+
+
+@_variant
+def optimized(folder: Path, rows: list[Row]) -> Stored:
+    """Sketches were merged."""
+    stored = several_segments(folder, rows)
+    stored.table.optimize()
+    return stored
+
+
+@_variant
+def optimized_fully(folder: Path, rows: list[Row]) -> Stored:
+    """And whole fingerprints were dropped."""
+    stored = several_segments(folder, rows)
+    stored.table.optimize(full=True)
+    return stored
+
+
+@_variant
+def optimized_twice(folder: Path, rows: list[Row]) -> Stored:
+    """A merged segment is merged with new ones; one of them has lost its sidecar."""
+    stored = sealed(folder, _halves(rows)[0])
+    stored.table.optimize(full=True)
+    for row in _halves(rows)[1]:
+        _append(stored.table, [row])
+    _drop_sidecars(stored.table, every=3)
+    table = open_table(folder)
+    table.optimize()
+    return Stored(table, rows)
+
+
+def _drop_sidecars(table: Table, every: int = 1) -> None:
+    for segment in table.snapshot().segments[::every]:
+        Path(table.uri, sidecar_name(segment.name)).unlink()
+
+
+@_variant
+def unindexed(folder: Path, rows: list[Row]) -> Stored:
+    """All sidecars are lost."""
+    stored = sealed(folder, rows)
+    _drop_sidecars(stored.table)
+    return Stored(open_table(folder), rows, is_indexed=not rows)
+
+
+@_variant
+def indexed_again(folder: Path, rows: list[Row]) -> Stored:
+    """All sidecars were lost, and written again."""
+    stored = unindexed(folder, rows)
+    stored.table.index(grams=[USERAPP])
+    return Stored(stored.table, rows)
+
+
+def _foreign_folder(folder: Path, rows: list[Row]) -> None:
+    """Files by somebody else: other names, other types of text, folders by hive's rules."""
+    kinds = [pa.large_string(), pa.dictionary(pa.int8(), pa.string()), pa.string()]
+    for number in range(max(1, len(rows))):
+        text = pa.field(USERAPP, kinds[number % 3])
+        schema = SCHEMA.set(SCHEMA.get_field_index(USERAPP), text)
+        place = folder / f"n={number % 2}"
+        place.mkdir(parents=True, exist_ok=True)
+        part = [row | {USERAPP: row[USERAPP]} for row in rows[number : number + 1]]
+        pq.write_table(pa.Table.from_pylist(part, schema=schema), place / f"part-{number}.parquet")
+
+
+@_variant
+def foreign_folder(folder: Path, rows: list[Row]) -> Stored:
+    """Parquet files without a log, scanned."""
+    _foreign_folder(folder, rows)
+    return Stored(open_table(folder), [row | {"n": str(row[ID] % 2)} for row in rows], is_indexed=False)
+
+
+@_variant
+def foreign_folder_indexed(folder: Path, rows: list[Row]) -> Stored:
+    """Parquet files without a log, with sidecars."""
+    stored = foreign_folder(folder, rows)
+    stored.table.index()
+    return Stored(open_table(folder), stored.rows)
+
+
+@_variant
+def foreign_delta(folder: Path, rows: list[Row]) -> Stored:
+    """By delta-rs's own writer, partitioned, scanned; times may be missing."""
+    rows = [row | ({TIMESTAMP: None} if row[ID] % 4 == 1 else {}) for row in rows]
+    for half in _halves(rows):
+        table = pa.Table.from_pylist(half, schema=SCHEMA)
+        write_deltalake(str(folder), table, mode="append", partition_by=["loglevel"])
+    return Stored(open_table(folder), rows, is_indexed=not rows)
+
+
+@_variant
+def foreign_delta_indexed(folder: Path, rows: list[Row]) -> Stored:
+    """By delta-rs's own writer, with sidecars."""
+    stored = foreign_delta(folder, rows)
+    stored.table.index()
+    return Stored(stored.table, stored.rows)
+
+
+@_variant
+def foreign_delta_appended_to(folder: Path, rows: list[Row]) -> Stored:
+    """Half by somebody else, half by us, then merged."""
+    first, second = _halves(rows)
+    write_deltalake(str(folder), pa.Table.from_pylist(first, schema=SCHEMA))
+    table = open_table(folder)
+    _append(table, second)
+    table.optimize()
+    return Stored(table, rows)
+
+
+@_variant
+def grown(folder: Path, rows: list[Row]) -> Stored:
+    """Columns come with the rows that have a value for them: each commit may bring some."""
+    table = create_table(folder)
+    for row in rows:
+        table.append([{name: value for name, value in row.items() if value is not None}])
+    return Stored(table, rows)
+
+
+@_variant
+def grown_while_open(folder: Path, rows: list[Row]) -> Stored:
+    """The same, with nothing committed."""
+    table = create_table(folder, partition_by=None)
+    writer = table.writer(options=SMALL)
+    for row in rows:
+        writer.append([{name: value for name, value in row.items() if value is not None}])
+    return Stored(table, rows, writer)
+
+
+@_variant
+def of_conflicting_types(folder: Path, rows: list[Row]) -> Stored:
+    """The table has numbers where the rows have text: what is no number becomes the first attribute of that name."""
+    kinds = [field if field.name != USERAPP else pa.field(USERAPP, pa.int64()) for field in SCHEMA]
+    table = create_table(folder, schema=pa.schema(kinds), partition_by=None)
+    expected = []
+    for row in rows:
+        _append(table, [row])
+        number = _as_number(row[USERAPP])
+        moved = [] if number is not None or row[USERAPP] is None else [(USERAPP, row[USERAPP])]
+        expected.append(row | {USERAPP: number, ATTRIBUTES: [*moved, *(row[ATTRIBUTES] or [])]})
+    return Stored(table, expected)
+
+
+def _as_number(text: str | None) -> int | None:
+    try:
+        return pa.scalar(text, pa.string()).cast(pa.int64()).as_py()
+    except pa.ArrowInvalid:
+        return None
+
+
+@_variant
+def after_a_delete(folder: Path, rows: list[Row]) -> Stored:
+    """Every third row is gone."""
+    stored = several_segments(folder, rows)
+    doomed = {row[ID] for row in rows[::3]}
+    stored.table.delete(OneOf(ID, tuple(doomed)))
+    return Stored(stored.table, [row for row in rows if row[ID] not in doomed])
+
+
+@_variant
+def after_everything(folder: Path, rows: list[Row]) -> Stored:
+    """Grown, deleted from, merged, cleaned, indexed; and more in the writer."""
+    first, second = _halves(rows)
+    stored = grown(folder, first)
+    doomed = {row[ID] for row in first[::3]}
+    table = stored.table
+    table.delete(OneOf(ID, tuple(doomed)))
+    table.optimize()
+    table.vacuum(retention_hours=0)
+    table.index(rebuild=True)
+    rest = _open_writer(table, second, SMALL)
+    return Stored(table, [row for row in rows if row[ID] not in doomed], rest.writer)
+
+
+# --- the law ---
+
+
+def expected_rows(stored: Stored, predicate: Predicate, since: datetime | None, until: datetime | None) -> list[Row]:
+    """The naive search: every row is looked at."""
+    return [
+        row
+        for row in stored.rows
+        if matches(predicate, row)
+        and (since is None or (row[TIMESTAMP] is not None and row[TIMESTAMP] >= since))
+        and (until is None or (row[TIMESTAMP] is not None and row[TIMESTAMP] < until))
+    ]
+
+
+def check_law(
+    stored: Stored,
+    predicate: Predicate,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    threads: int = 1,
+    limit: int = 2,
+) -> None:
+    """Search in every way there is, and compare with the naive search.
+
+    Raises:
+        AssertionError: a row is missing, is too much, differs from what was stored, or stands in the wrong place.
+    """
+    expected = expected_rows(stored, predicate, since, until)
+    counted = Counter(map(plain, expected))
+    bounds: dict[str, Any] = {"since": since, "until": until, "threads": threads}
+    search = stored.table.search(predicate, **bounds)
+    assert Counter(map(plain, search.rows())) == counted
+    assert search.report.rows_matched == len(expected)
+    assert not search.report.problems or not stored.is_indexed, search.report.problems
+    assert search.count() == len(expected)
+    for order in ("newest", "oldest"):
+        in_order = list(stored.table.search(predicate, order=order, **bounds).rows())  # type: ignore[arg-type]
+        assert Counter(map(plain, in_order)) == counted, order
+        check_sorted([row[TIMESTAMP] for row in in_order], newest_first=order == "newest")
+        some = list(stored.table.search(predicate, order=order, limit=limit, **bounds).rows())  # type: ignore[arg-type]
+        assert [row[TIMESTAMP] for row in some] == [row[TIMESTAMP] for row in in_order[:limit]], order
+        assert not Counter(map(plain, some)) - counted, order
+    some = list(stored.table.search(predicate, limit=limit, **bounds).rows())
+    assert len(some) == min(limit, len(expected))
+    assert not Counter(map(plain, some)) - counted
+    if stored.rows:
+        ids = stored.table.search(predicate, columns=[ID], **bounds).to_arrow()
+        assert ids.schema.names == [ID]
+        assert sorted(ids.column(ID).to_pylist()) == sorted(row[ID] for row in expected)
+
+
+def check_sorted(times: Sequence[datetime | None], *, newest_first: bool) -> None:
+    """Whether times are in order, with missing ones at the end."""
+    known = [time for time in times if time is not None]
+    assert list(times[: len(known)]) == known, "missing times come last"
+    assert all(a >= b if newest_first else a <= b for a, b in pairwise(known)), times
+
+
+def naive_context(rows: Sequence[Row], predicate: Predicate, before: int, after: int) -> Counter[tuple[int, bool]]:
+    """The rows around each match: of its source, in the order in which they came, each with whether it matched.
+
+    What is promised is the context within one segment, so `rows` are those of a segment.
+    """
+    found: set[tuple[int, bool]] = set()
+    for source in {row[SOURCE] for row in rows}:
+        own = [row for row in rows if row[SOURCE] == source]
+        hits = [matches(predicate, row) for row in own]
+        for place, hit in enumerate(hits):
+            if hit:
+                near = range(max(0, place - before), min(len(own), place + after + 1))
+                found |= {(own[other][ID], hits[other]) for other in near}
+    return Counter(found)
+
+
+def check_context(stored: Stored, predicate: Predicate, before: int, after: int, *, threads: int = 1) -> None:
+    """Compare the context of matches with the naive one; `stored.segments` tells which rows lie together.
+
+    A row may be shown twice, in the context of matches in two batches; a match is a match once.
+
+    Raises:
+        AssertionError: a row is missing or too much, is called a match or not wrongly, or a group is out of order.
+    """
+    by_id = {row[ID]: row for row in stored.rows}
+    expected: Counter[tuple[int, bool]] = Counter()
+    for ids in stored.segments:
+        expected += naive_context([by_id[number] for number in ids], predicate, before, after)
+    found = list(stored.table.search(predicate, context=(before, after), threads=threads).rows())
+    assert {row[ID] for row in found} == {number for number, _ in expected}
+    hits = Counter(row[ID] for row in found if row["match"])
+    assert hits == Counter(number for number, hit in expected.elements() if hit), "each match is marked, and once"
+    groups: dict[int, list[Row]] = {}
+    for row in found:
+        groups.setdefault(row["group"], []).append(row)
+    for group in groups.values():
+        assert len({row[SOURCE] for row in group}) == 1, "a group is of one source"
+        numbers = [row[ID] for row in group]
+        assert numbers == sorted(set(numbers)), "a group is in order, and has each row once"
+        assert any(row["match"] for row in group)

@@ -1,0 +1,226 @@
+"""What a predicate means, in plain Python: the oracle of every search.
+
+A row is a dict of its columns; attributes are a dict or a list of pairs. Nothing here looks at how matching or pruning
+is done.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from typing import Any
+
+from coprlake.predicate.predicates import (
+    ALL_FIELDS,
+    And,
+    Compare,
+    Contains,
+    Equals,
+    Exists,
+    Leaf,
+    Not,
+    OneOf,
+    Or,
+    Phrase,
+    Predicate,
+    Prefix,
+    Suffix,
+    Term,
+    TextPredicate,
+    Wildcard,
+)
+from coprlake.records import ATTRIBUTES, SCHEMA
+from coprlake.testing.naive import class_of
+
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def matches(predicate: Predicate, row: Mapping[str, Any]) -> bool:
+    """Whether the row matches."""
+    if isinstance(predicate, And):
+        return all(matches(part, row) for part in predicate.parts)
+    if isinstance(predicate, Or):
+        return any(matches(part, row) for part in predicate.parts)
+    if isinstance(predicate, Not):
+        return not matches(predicate.part, row)
+    return any(_matches_value(predicate, value) for value in _values(row, predicate.field))
+
+
+def _values(row: Mapping[str, Any], field: str) -> Iterator[Any]:
+    """The values that the field has in the row: at most one, but any number for all fields."""
+    attributes = row.get(ATTRIBUTES)
+    pairs = list(attributes.items() if isinstance(attributes, Mapping) else attributes or ())
+    if field == ALL_FIELDS:
+        yield from (value for value in row.values() if isinstance(value, str | bytes))
+        yield from (value for _, value in pairs if value is not None)
+    elif row.get(field) is not None:
+        yield row[field]
+    elif field not in SCHEMA.names:
+        first = next((value for key, value in pairs if key == field), None)
+        if first is not None:
+            yield first
+
+
+def _matches_value(predicate: Leaf, value: Any) -> bool:
+    if isinstance(predicate, Exists):
+        return True
+    if isinstance(predicate, Compare):
+        return _is_ordered(value, predicate.operator, predicate.value)
+    if isinstance(predicate, Equals):
+        return _is_equal(value, predicate.value, predicate.case_sensitive)
+    if isinstance(predicate, OneOf):
+        return any(_is_equal(value, sought, predicate.case_sensitive) for sought in predicate.values)
+    return isinstance(value, str | bytes) and _matches_text(predicate, value)
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+def _matches_text(predicate: TextPredicate, value: str | bytes) -> bool:
+    line, text = _bytes(value), _bytes(predicate.text)
+    if not predicate.case_sensitive:
+        line, text = line.lower(), text.lower()
+    if isinstance(predicate, Contains):
+        return text in line
+    if isinstance(predicate, Prefix):
+        return line.startswith(text)
+    if isinstance(predicate, Suffix):
+        return line.endswith(text)
+    if isinstance(predicate, Term):
+        return _matches_term(line, text)
+    if isinstance(predicate, Phrase):
+        return _matches_phrase(line, text)
+    if isinstance(predicate, Wildcard):
+        return _matches_wildcard(line.decode(), text.decode())
+    return _matches_regex(predicate.text, _bytes(value).decode(), predicate.case_sensitive)
+
+
+def _matches_term(line: bytes, term: bytes) -> bool:
+    """As `naive.matches_term`, but case matters."""
+    for start in range(len(line) - len(term) + 1):
+        end = start + len(term)
+        if line[start:end] == term and (
+            not term
+            or (
+                (start == 0 or class_of(line[start - 1]) != class_of(term[0]))
+                and (end == len(line) or class_of(line[end]) != class_of(term[-1]))
+            )
+        ):
+            return True
+    return False
+
+
+def _matches_phrase(line: bytes, phrase: bytes) -> bool:
+    checks_left, checks_right = not phrase.startswith(b"*"), not phrase.endswith(b"*")
+    core = phrase.removeprefix(b"*").removesuffix(b"*")
+    for start in range(len(line) - len(core) + 1):
+        end = start + len(core)
+        cuts_left = checks_left and _is_word(core[:1]) and _is_word(line[:start][-1:])
+        cuts_right = checks_right and _is_word(core[-1:]) and _is_word(line[end : end + 1])
+        if line[start:end] == core and not cuts_left and not cuts_right:
+            return True
+    return False
+
+
+def _is_word(byte: bytes) -> bool:
+    return byte.isalnum() or byte == b"_"
+
+
+def _matches_wildcard(line: str, pattern: str) -> bool:
+    signs = [match.groups() for match in re.finditer(r"\\([*?\\])|([*?])|(.)", pattern, re.DOTALL)]
+    if not signs:
+        return True
+    for start in range(len(line) + 1):
+        ends = {start}
+        for escaped, sign, plain in signs:
+            if sign == "*":
+                ends = {end for begin in ends for end in _run_ends(line, begin)}
+            else:
+                ends = {end + 1 for end in ends if end < len(line) and _is_char(line[end], sign, escaped or plain)}
+        left_ends = signs[0][1] == "*" or _is_border(line, start, start)
+        if left_ends and any(signs[-1][1] == "*" or _is_border(line, end, end - 1) for end in ends):
+            return True
+    return False
+
+
+def _run_ends(line: str, begin: int) -> Iterator[int]:
+    yield begin
+    while begin < len(line) and line[begin] not in "\n\r":
+        begin += 1
+        yield begin
+
+
+def _is_char(character: str, sign: str | None, sought: str | None) -> bool:
+    return character not in "\n\r" if sign == "?" else character == sought
+
+
+def _is_border(line: str, place: int, own: int) -> bool:
+    """Whether the characters around a place differ in class; `own` is the one that belongs to the match."""
+    other = place if own < place else place - 1
+    if not (0 <= own < len(line) and 0 <= other < len(line)):
+        return True
+    return class_of(line[own].encode()[0]) != class_of(line[other].encode()[0])
+
+
+def _matches_regex(pattern: str, line: str, case_sensitive: bool) -> bool:
+    """For patterns on which RE2 and Python agree; a final ``$`` is made to."""
+    if pattern.endswith("$") and not pattern.endswith("\\$"):
+        pattern = pattern[:-1] + r"\Z"
+    return re.search(pattern, line, re.ASCII if case_sensitive else re.ASCII | re.IGNORECASE) is not None
+
+
+def _is_equal(value: Any, sought: Any, case_sensitive: bool) -> bool:
+    if isinstance(value, str | bytes):
+        a, b = _bytes(value), _text(sought).encode()
+        return a == b if case_sensitive else a.lower() == b.lower()
+    other = _converted(sought, value)
+    return other is not None and bool(_moment(value) == _moment(other))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _is_ordered(value: Any, operator: str, sought: Any) -> bool:
+    if isinstance(value, str | bytes) and isinstance(sought, str):
+        a, b = _bytes(value), sought.encode()
+    elif isinstance(value, str | bytes):
+        text = _bytes(value).decode()
+        if isinstance(sought, bool | date) or not _NUMBER.fullmatch(text):
+            return False
+        a, b = float(text), float(sought)  # type: ignore[assignment]
+    else:
+        other = _converted(sought, value)
+        if other is None:
+            return False
+        a, b = _moment(value), _moment(other)
+    return bool({"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[operator])
+
+
+def _converted(sought: Any, value: Any) -> Any:
+    """What is sought as the kind of thing that the value is; None if that cannot be."""
+    if isinstance(value, bool):
+        if isinstance(sought, str):
+            return {"true": True, "false": False}.get(sought.lower())
+        return sought if isinstance(sought, bool) else None
+    if isinstance(value, date):
+        try:
+            sought = datetime.fromisoformat(sought) if isinstance(sought, str) else sought
+        except ValueError:
+            return None
+        return sought if isinstance(sought, date) else None
+    if not isinstance(value, int | float):
+        return None
+    if isinstance(sought, str) and _NUMBER.fullmatch(sought):
+        return int(sought) if re.fullmatch(r"[+-]?[0-9]+", sought) else float(sought)
+    return sought if isinstance(sought, int | float) and not isinstance(sought, bool) else None
+
+
+def _moment(value: Any) -> Any:
+    """A day as its midnight, and UTC where no zone is given; other values as they are."""
+    if not isinstance(value, date):
+        return value
+    moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
