@@ -58,16 +58,16 @@ UTC.
 
 ## Times
 
-`--since` is included, `--until` is not. Both take ISO 8601 (`2026-11-16`, `2026-11-16T03:55`, with a zone or in UTC; also
-`2026-11` and `2026`), a span that is counted back from now (`45s`, `30m`, `2h`, `7d`, `1w`, `1h30m`), `now`, `today`,
-`yesterday`, `tomorrow`, these with a span (`now-2h`, `today+6h`), and seconds since 1970 (`@1763264100`).
+`--since` is included, `--until` is not. Both take ISO 8601 (`2026-11-16`, `2026-11-16T03:55`, with a zone or in UTC;
+also `2026-11` and `2026`), a span that is counted back from now (`45s`, `30m`, `2h`, `7d`, `1w`, `1h30m`), `now`,
+`today`, `yesterday`, `tomorrow`, these with a span (`now-2h`, `today+6h`), and seconds since 1970 (`@1763264100`).
 
 ## Exit codes and messages
 
 | code | means |
 |---|---|
 | 0 | done; for `search`: something matches |
-| 1 | for `search`: nothing matches; for `verify`, `index` and `ingest`: done, but something is wrong; for `delete`: not confirmed |
+| 1 | for `search`: nothing matches; `verify`, `index`, `ingest`: something is wrong; `delete`: not confirmed |
 | 2 | an error, or a command line that makes no sense; nothing was changed |
 | 130 | interrupted by Ctrl-C |
 
@@ -87,7 +87,8 @@ def help_of(command: click.Command, *names: str) -> str:
     context: click.Context | None = None
     for name in names:
         owner = cli if context is None else command
-        context = click.Context(owner, parent=context, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH)
+        settings = {**cli.context_settings, "terminal_width": WIDTH, "max_content_width": WIDTH}
+        context = click.Context(owner, parent=context, info_name=name, **settings)
     assert context is not None
     return command.get_help(context)
 

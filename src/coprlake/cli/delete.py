@@ -51,7 +51,7 @@ def delete(
         return
     table = opened(asked.table)
     asked = _checked(asked, older_than)
-    if not (yes or dry_run or sys.stdin.isatty()):
+    if not (yes or dry_run or _is_terminal()):
         raise Failure(
             "there is no terminal to ask for confirmation on; say --yes to delete, or --dry-run to see how many match"
         )
@@ -74,6 +74,11 @@ def delete(
     else:
         click.echo(_summary(report))
         note("the bytes stay on the disk until `coprlake vacuum` removes the old files")
+
+
+def _is_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty()
 
 
 def _checked(asked: Asked, older_than: timedelta | None) -> Asked:

@@ -1,12 +1,13 @@
 """``coprlake explain``: what a search did, and why it could not do better."""
 
+import time
 from typing import TYPE_CHECKING
 
 import click
 
 from coprlake.cli import figures
 from coprlake.cli.filters import Asked, filter_options
-from coprlake.cli.messages import color_option, warn_each
+from coprlake.cli.messages import color_option, note, warn_each
 from coprlake.cli.reports import echo_json
 
 if TYPE_CHECKING:
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
 
 _PHASES = {
     "prune": "asking the log and the sketches",
+    "screen": "looking for the text before anything is decoded",
     "read": "reading the columns that decide",
     "filter": "matching record by record",
     "fetch": "reading the rest of the matches",
 }
+_FEW_BATCHES = 4
 
 
 @click.command(short_help="Tell what a search does: what it skips, what it reads, and why.")
@@ -48,22 +51,33 @@ def explain(asked: Asked, order: str, limit: int | None, threads: int | None, as
     table = opened(asked.table)
     needed = needed_columns(table, SHOWN) or table.schema.names
     found = asked.search(table, order=order, limit=limit, threads=threads, columns=needed)
+    started = time.perf_counter()
     report = found.explain()
+    elapsed = time.perf_counter() - started
     if as_json:
-        echo_json(report.to_dict() | {"data_bytes": total_bytes(table)})
+        echo_json(
+            report.to_dict()
+            | {
+                "predicate": str(report.predicate),
+                "data_bytes": total_bytes(table),
+                "elapsed_seconds": elapsed,
+            }
+        )
     else:
-        click.echo(explanation(report, table))
+        click.echo(explanation(report, table, elapsed))
+        if asked.kind == "contains" and report.batches_for_nothing > report.batches_opened // 2 > _FEW_BATCHES:
+            note("most batches were opened for nothing; if the text is a whole word, number or address, -w skips more")
         warn_each(report.problems)
 
 
-def explanation(report: "SearchReport", table: "Table") -> str:
+def explanation(report: "SearchReport", table: "Table", elapsed: float) -> str:
     """The figures of a search in words."""
     from coprlake.cli.tables import total_bytes
 
     total = total_bytes(table)
     opened_percent = figures.percent(report.batches_opened, report.batches)
-    rows = [
-        ("searched for", report.predicate),
+    rows: list[tuple[str, str]] = [
+        ("searched for", str(report.predicate)),
         ("segments", f"{report.segments:,}"),
         *_pruned(report),
         ("batches", f"{report.batches:,} in the segments that are left" if report.batches else "0"),
@@ -71,12 +85,16 @@ def explanation(report: "SearchReport", table: "Table") -> str:
         ("  ruled out by sketch", f"{report.batches_pruned_by_sketch:,}"),
         ("  opened", f"{report.batches_opened:,}" + (f" ({opened_percent})" if report.batches else "")),
         ("  opened for nothing", f"{report.batches_for_nothing:,}"),
-        ("records matched", f"{report.rows_matched:,}" + (" (stopped early)" if report.stopped_early else "")),
+        (
+            "records matched",
+            f"{report.rows_matched:,}" + (" in the opened batches; stopped early" if report.stopped_early else ""),
+        ),
         (
             "read",
             f"{figures.size(report.bytes_read)} of {figures.size(total)} ({figures.percent(report.bytes_read, total)})",
         ),
     ]
+    rows.append(("time", f"{figures.seconds(elapsed):>8}  in all; of which, on all threads together:"))
     rows += [(f"  {name}", f"{figures.seconds(spent):>8}  {_PHASES.get(name, '')}") for name, spent in _times(report)]
     rows += [("note" if i == 0 else "", text) for i, text in enumerate(report.notes)]
     return figures.pairs(rows)

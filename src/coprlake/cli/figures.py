@@ -63,10 +63,14 @@ def rate(count: float, duration: float) -> str:
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> str:
-    """Lines of a name and what it is."""
+    """Lines of a name and what it is; further lines of the latter stand under the first."""
     rows = list(rows)
     width = max((len(name) for name, _ in rows), default=0)
-    return "\n".join(f"{click.style(name.ljust(width), dim=True)}  {value}".rstrip() for name, value in rows)
+    further = "\n" + " " * (width + 2)
+    return "\n".join(
+        f"{click.style(name.ljust(width), dim=True)}  {value.replace(chr(10), further)}".rstrip()
+        for name, value in rows
+    )
 
 
 def grid(header: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:

@@ -1,5 +1,6 @@
 """``coprlake info``: what is in a table, and what it costs."""
 
+import textwrap
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,7 @@ def _description(found: "TableInfo") -> str:
 
     rows = [
         ("table", f"{found.uri} (version {found.version:,})"),
-        ("columns", ", ".join(f"{name} {kind}" for name, kind in found.columns.items())),
+        ("columns", _columns(found.columns)),
         ("partitioned by", ", ".join(found.partition_by) or "nothing"),
         ("records", f"{found.rows:,}"),
         ("segments", _segments(found)),
@@ -60,6 +61,13 @@ def _description(found: "TableInfo") -> str:
     rows += [(f"  {name.replace('_', ' ')}", of_raw(count)) for name, count in parts]
     rows.append(("tokens", f"{found.tokens:,}" + (f", {_bits(found):.1f} bits each" if found.tokens else "")))
     return figures.pairs(rows)
+
+
+def _columns(columns: dict[str, str]) -> str:
+    """The names, those that not every table has with their types."""
+    usual = ("timestamp", "source", "loglevel", "content", "attributes", "day")
+    shown = ", ".join(name if name in usual else f"{name} ({kind})" for name, kind in columns.items())
+    return "\n".join(textwrap.wrap(shown, 76, break_long_words=False, break_on_hyphens=False))
 
 
 def _segments(found: "TableInfo") -> str:

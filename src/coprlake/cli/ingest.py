@@ -1,5 +1,6 @@
 """``coprlake ingest``: read logs into a table."""
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -206,7 +207,7 @@ def ingest(
     target.check()
     started = time.perf_counter()
     ingested = _Ingested(table, is_dry_run=dry_run)
-    with Intake(files, ReadOptions(**reading)) as intake:
+    with Intake(files, ReadOptions(**reading), stdin=sys.stdin.buffer) as intake:
         _refuse_own_files(intake, table)
         with _told_what_is_left(ingested), progress_bar("ingesting", intake.total_bytes) as advance:
             if dry_run:
@@ -215,7 +216,7 @@ def ingest(
             else:
                 _write(intake, target, ingested, advance)
     ingested.seconds = time.perf_counter() - started
-    ingested.reading = asdict(intake.report)
+    ingested.reading = asdict(intake.report) | {"formats": dict(intake.report.formats)}
     if as_json:
         echo_json(ingested)
     else:

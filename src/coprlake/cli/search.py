@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,6 +130,7 @@ def search(
     from coprlake.cli.tables import opened
 
     table = opened(asked.table)
+    started = time.perf_counter()
     options = {"threads": threads, "strict": strict}
     if quiet or only_count:
         found = asked.search(table, order="any", limit=1 if quiet else None, columns=table.schema.names[:1], **options)
@@ -150,7 +152,7 @@ def search(
     if stats:
         from coprlake.cli.explain import explanation
 
-        note(explanation(found.report, table))
+        note(explanation(found.report, table, time.perf_counter() - started))
     ctx.exit(0 if count else 1)
 
 

@@ -38,8 +38,8 @@ def parse_time(text: str, now: datetime | None = None) -> datetime:
     """A point in time; what names no zone is UTC.
 
     Args:
-        text: ISO 8601 (also a year or month alone), a span (so long ago), ``now``, ``today``, ``yesterday`` or ``tomorrow`` (their first moment),
-            these with ``+`` or ``-`` and a span, or ``@`` and seconds since 1970.
+        text: ISO 8601 (also a year or month alone), a span (so long ago), ``now``, the first moment of ``today``,
+            ``yesterday`` or ``tomorrow``, these with ``+`` or ``-`` and a span, or ``@`` and seconds since 1970.
         now: the present, for tests.
 
     Raises:

@@ -149,13 +149,13 @@ def _in_text(predicate: Leaf, field: str, indexed: Indexed, notes: _Notes) -> Ex
         notes[f"{predicate} rules nothing out"] = None
         return ANYTHING
     else:
-        expression = _tokens_of(_requirement(predicate), field, indexed)
+        expression = _tokens_of(required_text(predicate), field, indexed)
     if expression == ANYTHING:
         notes[f"{predicate}: {_reason(predicate, field, indexed)}"] = None
     return expression
 
 
-def _requirement(predicate: TextPredicate) -> Requirement:
+def required_text(predicate: TextPredicate) -> Requirement:
     """The pieces of text that every match has."""
     text = predicate.text
     if isinstance(predicate, Contains):
@@ -208,7 +208,7 @@ def _all_tokens(fingerprints: U32Array) -> Expression:
 
 def _reason(predicate: Leaf, field: str, indexed: Indexed) -> str:
     """Why a predicate on text has no token."""
-    requirement = _requirement(predicate) if not isinstance(predicate, Equals | OneOf | Compare | Exists) else None
+    requirement = required_text(predicate) if not isinstance(predicate, Equals | OneOf | Compare | Exists) else None
     if requirement == NO_REQUIREMENT:
         return "no literal that every match has"
     return "shorter than 3 letters" if indexed.grams else f"cuts words, and {field} is indexed by whole words"

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from coprlake.kernel import I64Array
+from coprlake.predicate.demand import ALWAYS_POSSIBLE, NEVER, NO_SKETCHES, Demand, demand_of
 from coprlake.predicate.partitions import decide, fields_of
 from coprlake.predicate.predicates import Predicate
 from coprlake.predicate.required import Profile
-from coprlake.predicate.requirement import ALWAYS_POSSIBLE, NEVER, NO_SKETCHES, Requirement, requirement_of
 from coprlake.query.report import SearchReport
 from coprlake.segment.searchable import Searchable
 from coprlake.sketch.algebra import Program
@@ -66,7 +66,7 @@ class Planner:
         self._use_sketches = use_sketches
         self._report = report
         self._fields = fields_of(predicate)
-        self._planned: dict[int, tuple[Profile, Requirement]] = {}
+        self._planned: dict[int, tuple[Profile, Demand]] = {}
 
     def segments(self, view: View) -> list[Searchable]:
         """The segments that may match, by time, partition and sketch."""
@@ -94,13 +94,13 @@ class Planner:
     def batches(self, segment: Searchable) -> SegmentPlan | None:
         """The batches of one segment that may match; None if there is none or the segment cannot be read."""
         report = self._report
-        requirement = self._requirement(segment.profile)
-        if requirement.kind == NEVER:
+        demand = self._demand(segment.profile)
+        if demand.kind == NEVER:
             batches = np.zeros(0, np.int64)
-        elif requirement.kind == ALWAYS_POSSIBLE:
+        elif demand.kind == ALWAYS_POSSIBLE:
             batches = np.arange(segment.batch_count)
         else:
-            batches = segment.candidates(requirement.program)
+            batches = segment.candidates(demand.program)
         count = segment.batch_count
         report.add(batches=count, batches_pruned_by_sketch=count - len(batches))
         if not len(batches):
@@ -115,15 +115,15 @@ class Planner:
 
     def program(self, profile: Profile) -> Program:
         """What the sketches with this profile are asked."""
-        return self._requirement(profile).program
+        return self._demand(profile).program
 
-    def _requirement(self, profile: Profile) -> Requirement:
+    def _demand(self, profile: Profile) -> Demand:
         planned = self._planned.get(id(profile))
         if planned is None:
-            requirement = requirement_of(self._predicate, profile) if self._use_sketches else NO_SKETCHES
-            for note in requirement.notes:
+            demand = demand_of(self._predicate, profile) if self._use_sketches else NO_SKETCHES
+            for note in demand.notes:
                 self._report.note(note)
-            planned = (profile, requirement)  # the profile is held: its id is the key
+            planned = (profile, demand)  # the profile is held: its id is the key
             self._planned[id(profile)] = planned
         return planned[1]
 

@@ -16,11 +16,13 @@ from coprlake.errors import CoprlakeError, FormatError, UsageError
 from coprlake.predicate.finding import Mask
 from coprlake.predicate.matching import Matcher
 from coprlake.predicate.predicates import EVERYTHING, Predicate
+from coprlake.predicate.screening import screen_of
 from coprlake.query.context import MATCH, Context, with_context
 from coprlake.query.ordering import ORDERS, Order, TimeSorter, Unit, units_by_time, units_in_any_order
 from coprlake.query.planning import FOREVER, Planner, View
 from coprlake.query.report import SearchReport
-from coprlake.records import DAY, SOURCE, TIMESTAMP
+from coprlake.records import CONTENT, DAY, SOURCE, TIMESTAMP
+from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import Searchable
 
 
@@ -79,6 +81,7 @@ class Search:
         self._predicate = predicate
         self._options = options
         self._matchers: dict[pa.Schema, Matcher] = {}
+        self._screen = screen_of(predicate, CONTENT)
         self._is_bounded = (options.since, options.until) != FOREVER
         self.report = SearchReport()
 
@@ -245,6 +248,8 @@ class Search:
     def _search_batch(self, unit: Unit, schema: pa.Schema | None) -> _Found:
         """Decide for every record of a batch; the columns that only the result needs are read when there is one."""
         segment, report = unit.segment, self.report
+        if self._is_screened_out(unit):
+            return _Found(unit, 0)
         matcher = self._matcher(segment.schema)
         bounded = self._is_bounded and not (
             self._options.since <= unit.first_time and unit.last_time < self._options.until
@@ -279,6 +284,29 @@ class Search:
             report.add_seconds("fetch", time.perf_counter() - filtered)
         report.add(batches_opened=1, batches_for_nothing=int(count == 0), rows_matched=count, bytes_read=stored)
         return found
+
+    def _is_screened_out(self, unit: Unit) -> bool:
+        """Whether the bytes of the batch tell that nothing in it matches.
+
+        Only worth its time where most batches are opened for nothing: in a scan, or where the sketch does not help.
+        """
+        report = self.report
+        wasteful = report.batches_for_nothing >= report.batches_opened // 2 and report.batches_pruned_by_sketch == 0
+        if self._screen is None or not (wasteful or report.batches_for_nothing > max(4, report.batches_opened // 2)):
+            return False
+        if not isinstance(unit.segment, SealedSegment):
+            return False
+        started = time.perf_counter()
+        page = unit.segment.page(unit.batch, CONTENT)
+        read = time.perf_counter()
+        if page is None or self._screen(page):
+            report.add_seconds("screen", time.perf_counter() - started)
+            return False
+        report.add_seconds("read", read - started)
+        report.add_seconds("filter", time.perf_counter() - read)
+        stored = unit.segment.stored_bytes(unit.batch, (CONTENT,))
+        report.add(batches_opened=1, batches_for_nothing=1, bytes_read=stored)
+        return True
 
     def _time_mask(self, records: pa.Table) -> Mask:
         if TIMESTAMP not in records.schema.names:

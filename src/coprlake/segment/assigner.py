@@ -111,13 +111,22 @@ class BatchAssigner:
         while first < batch.num_rows:
             room = self._batch_bytes - self._sizes[slot]
             last = min(int(np.searchsorted(ends, done + room)) + 1, batch.num_rows)
-            self._pieces[slot].append(batch.slice(first, last - first))
+            piece = batch.slice(first, last - first)
             self._sizes[slot] += int(ends[last - 1]) - done
             first, done = last, int(ends[last - 1])
-            if self._sizes[slot] >= self._batch_bytes:
+            is_full = self._sizes[slot] >= self._batch_bytes
+            self._pieces[slot].append(piece if is_full else _own_copy(piece, batch.num_rows))
+            if is_full:
                 full = self._pieces[slot]
                 self._pieces[slot], self._sizes[slot] = [], 0
                 yield as_one_chunk(full)
+
+
+def _own_copy(piece: pa.RecordBatch, row_count: int) -> pa.RecordBatch:
+    """A slice keeps all of what it was cut from in memory; one that waits for long must not."""
+    if 2 * piece.num_rows > row_count:
+        return piece
+    return piece.take(pa.array(np.arange(piece.num_rows)))
 
 
 def as_one_chunk(pieces: list[pa.RecordBatch]) -> pa.Table:

@@ -25,14 +25,15 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 def writer_options(schema: pa.Schema, level: int) -> dict[str, Any]:
     """The settings of the Parquet writer.
 
-    Lines begin like the line before them, so the content is delta-encoded by prefixes: with zstd behind it that takes
-    4 % less than plain pages. Times are delta-encoded by difference. What remains is mostly repetition, for which
-    dictionaries are best. Statistics are kept of what can be compared usefully: not of text.
+    The content is plain: delta encodings by prefix would take 4 % less behind zstd, but plain pages are read faster by
+    every engine, and can be searched before they are decoded. Times are delta-encoded by difference. What remains is
+    mostly repetition, for which dictionaries are best. Statistics are kept of what can be compared usefully, which text
+    cannot.
     """
     encodings: dict[str, str] = {}
     for field in schema:
         if field.name == CONTENT and is_text(field.type):
-            encodings[field.name] = "DELTA_BYTE_ARRAY"
+            encodings[field.name] = "PLAIN"
         elif pa.types.is_timestamp(field.type):
             encodings[field.name] = "DELTA_BINARY_PACKED"
     compared = [field.name for field in schema if not is_text(field.type) and not pa.types.is_nested(field.type)]

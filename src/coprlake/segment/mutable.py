@@ -181,6 +181,7 @@ class MutableSegment:
                 raise
             finally:
                 self._sketch.close()
+                pa.default_memory_pool().release_unused()
 
     def abandon(self) -> None:
         """Remove whatever was written; the records are gone."""

@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 
 from coprlake.errors import CoprlakeError, FormatError, NotFoundError, UnreadableDataError
 from coprlake.files import Folder
-from coprlake.kernel import I64Array
+from coprlake.kernel import I64Array, U8Array
 from coprlake.predicate.required import Profile
 from coprlake.records import TIMESTAMP
+from coprlake.segment.page import page_bytes
 from coprlake.segment.searchable import ALWAYS, NO_PROFILE
 from coprlake.segment.sidecar import Sidecar, sidecar_name
 from coprlake.sketch.algebra import Program
@@ -52,6 +53,7 @@ class SealedSegment:
         self._metadata: pq.FileMetaData | None = None
         self._schema: pa.Schema | None = None
         self._files = threading.local()
+        self._places: dict[str, int] | None = None
 
     @property
     def name(self) -> str:
@@ -134,15 +136,36 @@ class SealedSegment:
         """The open data file of this thread: a reader of Arrow's is for one thread."""
         file = getattr(self._files, "file", None)
         if file is None:
-            file = pq.ParquetFile(self._folder.open(self.name), metadata=self.metadata)
+            is_remote = not self._folder.is_local  # then it pays to ask for all columns at once
+            file = pq.ParquetFile(self._folder.open(self.name), metadata=self.metadata, pre_buffer=is_remote)
             self._files.file = file
         return file
+
+    def page(self, batch: int, column: str) -> U8Array | None:
+        """The bytes of a text column before they are decoded, all values among them; None if that cannot be had."""
+        place = self._column_places().get(column)
+        if place is None or column in self.constants:
+            return None
+        source = getattr(self._files, "source", None)
+        try:
+            if source is None:
+                source = self._files.source = self._folder.open(self.name)
+            return page_bytes(source, self.metadata.row_group(batch).column(place))
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def _column_places(self) -> dict[str, int]:
+        """The number of each column that is not nested."""
+        if self._places is None:
+            columns = self.metadata.schema
+            self._places = {columns.column(number).path: number for number in range(len(columns))}
+        return self._places
 
     def stored_bytes(self, batch: int, columns: Sequence[str]) -> int:
         """The compressed size of these columns."""
         group = self.metadata.row_group(batch)
-        parts = [group.column(number) for number in range(group.num_columns)]
-        return sum(part.total_compressed_size for part in parts if part.path_in_schema.split(".")[0] in columns)
+        places = [place for path, place in self._column_places().items() if path.partition(".")[0] in columns]
+        return sum(group.column(place).total_compressed_size for place in places)
 
     def close(self) -> None:
         """Let go of the sidecar."""

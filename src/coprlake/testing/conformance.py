@@ -43,6 +43,13 @@ class Stored:
     is_indexed: bool = True
     segments: list[list[int]] = field(default_factory=list)  # the numbers of the rows in one segment, where it matters
 
+    def __enter__(self) -> "Stored":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.writer is not None:
+            self.writer.abandon()
+
 
 Variant: TypeAlias = Callable[[Path, list[Row]], Stored]
 VARIANTS: Final[dict[str, Variant]] = {}
@@ -70,8 +77,9 @@ def record_batch(rows: Sequence[Row], schema: pa.Schema = SCHEMA) -> pa.RecordBa
 def plain(row: Row) -> str:
     """A row as text that can be counted: without what is missing, and without the day, which only says the time again."""
     kept = {name: value for name, value in row.items() if value is not None and name != DAY}
-    if not kept.get(ATTRIBUTES):
-        kept.pop(ATTRIBUTES, None)
+    pairs = sorted(map(tuple, kept.pop(ATTRIBUTES, [])), key=lambda pair: pair[0])  # the order counts for one key only
+    if pairs:
+        kept[ATTRIBUTES] = pairs
     return repr(sorted((name, str(value) if isinstance(value, datetime) else value) for name, value in kept.items()))
 
 
@@ -217,11 +225,12 @@ def optimized_fully(folder: Path, rows: list[Row]) -> Stored:
 @_variant
 def optimized_twice(folder: Path, rows: list[Row]) -> Stored:
     """A merged segment is merged with new ones; one of them has lost its sidecar."""
-    stored = sealed(folder, _halves(rows)[0])
+    stored = several_segments(folder, _halves(rows)[0])
     stored.table.optimize(full=True)
     for row in _halves(rows)[1]:
         _append(stored.table, [row])
-    _drop_sidecars(stored.table, every=3)
+    if len(stored.table.snapshot().segments) > 1:
+        _drop_sidecars(stored.table, every=3)
     table = open_table(folder)
     table.optimize()
     return Stored(table, rows)

@@ -2,7 +2,7 @@
 
 from typing import Final, Literal, NamedTuple
 
-from coprlake.predicate.predicates import Contains, Predicate, Term
+from coprlake.predicate.predicates import ALL_FIELDS, Contains, Predicate, Term
 from coprlake.predicate.required import Profile, required_tokens
 from coprlake.sketch.algebra import ANYTHING, NOTHING, Program, compile_all_tokens, compile_expression
 from coprlake.tokens.query import piece_tokens
@@ -14,7 +14,7 @@ ALWAYS_POSSIBLE: Final = "always"
 Kind = Literal["never", "sometimes", "always"]
 
 
-class Requirement(NamedTuple):
+class Demand(NamedTuple):
     """The tokens that a batch must have, as a program.
 
     Attributes:
@@ -28,26 +28,22 @@ class Requirement(NamedTuple):
     notes: tuple[str, ...]
 
 
-NO_SKETCHES: Final = Requirement(
+NO_SKETCHES: Final = Demand(
     ALWAYS_POSSIBLE, compile_expression(ANYTHING), ("the sketches are not used, as was asked for",)
 )
 
 
-def requirement_of(predicate: Predicate, profile: Profile) -> Requirement:
+def demand_of(predicate: Predicate, profile: Profile) -> Demand:
     """As `required_tokens`, compiled; the most frequent searches take a short cut of a few microseconds."""
-    kind = type(predicate)
-    if kind is Term or kind is Contains:
-        indexed = profile.fields.get(predicate.field)  # type: ignore[union-attr]
-        if indexed is not None and predicate.field not in profile.typed:  # type: ignore[union-attr]
+    if isinstance(predicate, Term | Contains) and predicate.field != ALL_FIELDS:
+        indexed = profile.fields.get(predicate.field)
+        if indexed is not None and predicate.field not in profile.typed:
+            is_open = isinstance(predicate, Contains)
             tokens = piece_tokens(
-                predicate.text,  # type: ignore[union-attr]
-                predicate.field,  # type: ignore[union-attr]
-                left_open=kind is Contains,
-                right_open=kind is Contains,
-                grams=indexed.grams,
+                predicate.text, predicate.field, left_open=is_open, right_open=is_open, grams=indexed.grams
             )
             if len(tokens):
-                return Requirement(SOMETIMES, compile_all_tokens(tokens), ())
+                return Demand(SOMETIMES, compile_all_tokens(tokens), ())
     expression, notes = required_tokens(predicate, profile)
     found: Kind = NEVER if expression == NOTHING else ALWAYS_POSSIBLE if expression == ANYTHING else SOMETIMES
-    return Requirement(found, compile_expression(expression), notes)
+    return Demand(found, compile_expression(expression), notes)

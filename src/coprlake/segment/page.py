@@ -1,0 +1,39 @@
+"""The text of a batch as it lies in the data file: decompressed, not decoded.
+
+Most batches that a scan opens hold no match. To find that out, the bytes of the page are enough: in plain encoding the
+bytes of a value stand together, with its length before it. Decoding them into an Arrow array takes half as long again
+as decompressing them, so it is left until there is something to decode.
+"""
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coprlake.kernel import U8Array
+
+_FRAME_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+_LONGEST_HEADER_BYTES: Final = 256
+_CODEC: Final = pa.Codec("zstd")
+_PLAIN: Final = {("PLAIN", "RLE"), ("RLE", "PLAIN"), ("PLAIN",)}
+
+
+def page_bytes(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData) -> U8Array | None:
+    """The decompressed page of a column chunk that consists of one plain page; None if it does not, or may not.
+
+    The page's header is skipped by looking for the frame of the compressor behind it. Whatever is not as expected gives
+    None, never wrong bytes: the frame must fill the chunk, and its content the size that the footer states.
+    """
+    if chunk.compression != "ZSTD" or chunk.dictionary_page_offset is not None or chunk.encodings not in _PLAIN:
+        return None
+    source.seek(chunk.data_page_offset)
+    stored = source.read_buffer(chunk.total_compressed_size)
+    header_bytes = bytes(stored[:_LONGEST_HEADER_BYTES]).find(_FRAME_MAGIC)
+    if header_bytes < 0:
+        return None
+    try:
+        page = _CODEC.decompress(stored[header_bytes:], chunk.total_uncompressed_size - header_bytes)
+    except (OSError, pa.ArrowException, ValueError):
+        return None  # several pages, or damage: the reader of the library will tell
+    return np.frombuffer(page, np.uint8)

@@ -1,0 +1,100 @@
+"""The program as a whole: quick help, shell completion, Ctrl-C, and a reference that says what the help says."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import coprlake
+from coprlake.cli.main import COMMANDS, cli
+from scripts.make_cli_reference import TARGET, reference
+
+HEAVY = {"numpy", "pyarrow", "numba", "deltalake", "rich", "pandas", "hypothesis"}
+
+
+@pytest.mark.parametrize("command", [None, *COMMANDS])
+def test_help_is_there_and_loads_nothing_heavy(command: str | None) -> None:
+    arguments = [*([command] if command else []), "--help"]
+    script = (
+        "import sys\nfrom coprlake.cli.main import cli\n"
+        f"cli.main({arguments!r}, prog_name='coprlake', standalone_mode=False)\n"
+        f"print({HEAVY!r} & set(sys.modules), file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.startswith("Usage: coprlake")
+    assert result.stderr == "set()\n"
+
+
+def test_help_is_quick() -> None:
+    spent = []
+    for _ in range(5):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "coprlake.cli.main", "--help"], capture_output=True, check=True)
+        spent.append(time.perf_counter() - started)
+    assert min(spent) < 0.6  # 0.1 s on an idle machine
+
+
+def test_the_version() -> None:
+    assert CliRunner().invoke(cli, ["--version"]).stdout == f"coprlake {coprlake.__version__}\n"
+
+
+def test_every_command_has_a_help_of_one_line_for_the_list() -> None:
+    shown = CliRunner().invoke(cli, ["--help"]).stdout
+    for name in COMMANDS:
+        assert f"\n  {name} " in shown
+    assert "..." not in shown.partition("Commands:")[2], "a short help is cut off"
+
+
+def test_the_reference_says_what_the_help_says() -> None:
+    assert TARGET.read_text() == reference(), "run `python -m scripts.make_cli_reference`"
+
+
+def test_an_unknown_command_is_refused() -> None:
+    result = CliRunner().invoke(cli, ["serach"])
+    assert result.exit_code == 2
+    assert "serach" in result.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_what_the_shell_runs(shell: str) -> None:
+    result = CliRunner().invoke(cli, ["completion", shell])
+    assert result.exit_code == 0
+    assert "_COPRLAKE_COMPLETE" in result.stdout
+
+
+def test_completion_asks_for_the_shell_if_it_cannot_be_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHELL", "/bin/odd")
+    assert CliRunner().invoke(cli, ["completion"]).exit_code == 2
+    monkeypatch.setenv("SHELL", "/usr/bin/zsh")
+    assert "compdef" in CliRunner().invoke(cli, ["completion"]).stdout
+
+
+def test_the_shell_is_told_commands_and_options() -> None:
+    def completed(words: str, place: int) -> str:
+        script = "from coprlake.cli.main import main; main()"
+        asked = {"_COPRLAKE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(place)}
+        command = [sys.executable, "-c", script]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **asked}).stdout
+
+    assert "plain,search\n" in completed("coprlake se", 1)
+    assert "plain,--since\n" in completed("coprlake search --si", 2)
+
+
+def test_ctrl_c_ends_it_quietly_and_adds_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "coprlake.cli.main", "ingest", "-", "--into", str(tmp_path / "t")]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin
+        assert process.stderr
+        process.stdin.write("2026-11-16T03:00:00Z a line\n")
+        process.stdin.flush()
+        time.sleep(4)  # long enough to be waiting for the next line
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert process.stderr.read() == f"nothing was added to {tmp_path / 't'}\n"
