@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
@@ -194,7 +196,14 @@ def test_the_arguments_are_told_apart(run: Run, records: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["a", "b", "c"], ["-e", "a", "b", "c"], ["--table", "t", "a", "b"], ["--all-fields", "-f", "x", "t"]],
+    [
+        [],
+        ["a", "b", "c"],
+        ["-e", "a", "b", "c"],
+        ["--table", "t", "a", "b"],
+        ["--all-fields", "-f", "x", "t"],
+        ["--since", "1h", "--until", "2h", "t"],
+    ],
 )
 def test_arguments_that_make_no_sense_are_refused(run: Run, arguments: list[str]) -> None:
     result = run("search", *arguments)
@@ -212,7 +221,7 @@ def test_newest_first_and_oldest_first(run: Run, records: Path) -> None:
 def test_json_has_all_that_a_record_has(run: Run, records: Path) -> None:
     (line,) = run("search", "disk", records, "--json").stdout.splitlines()
     assert json.loads(line) == {
-        "timestamp": "2026-11-16T01:00:00Z",
+        "timestamp": "2026-11-16T01:00:00.000000Z",
         "source": "web-1",
         "loglevel": "ERROR",
         "content": "disk full\n  at line 2",
@@ -247,6 +256,30 @@ def test_parquet_goes_into_a_pipe(records: Path) -> None:
     assert pq.read_table(io.BytesIO(result.stdout)).num_rows == 5
 
 
+def test_a_file_is_complete_or_not_there(run: Run, tmp_path: Path) -> None:
+    for line in ("one alpha", "two alpha"):
+        create_table(tmp_path / "t", exist_ok=True, partition_by=None).append([line])
+    next((tmp_path / "t").glob("*.parquet")).unlink()
+    assert run("search", "alpha", tmp_path / "t", "--strict", "--out", tmp_path / "x.csv").exit_code == 2
+    assert run("search", "alpha", tmp_path / "t", "--out", tmp_path / "no" / "x.csv").exit_code == 2
+    assert run("search", "alpha", tmp_path / "t", "--out", tmp_path / "t").exit_code == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["t"]
+    assert run("search", "alpha", tmp_path / "t", "--out", "/dev/null").exit_code == 0
+    assert not Path("/dev/null").is_file()
+
+
+def test_columns_of_somebody_elses_table_may_have_any_name(run: Run, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"group": [1, 2], "match": ["a", "b"], "text": ["x", "y"]}), tmp_path / "a.parquet")
+    run("index", tmp_path)
+    assert run("search", "-f", "text", "y", tmp_path).stdout == "2\tb\ty\n"
+    assert json.loads(run("search", "--all-fields", "A", tmp_path, "--json").stdout)["text"] == "x"
+
+
+def test_a_text_may_begin_with_a_dash(run: Run, records: Path) -> None:
+    assert run("search", "-c", "-e", "-1", "-f", "source", records).stdout == "4\n"
+    assert run("search", "-c", "-f", "source", "--", "-1", records).stdout == "4\n"
+
+
 def test_columns_are_chosen(run: Run, records: Path) -> None:
     assert run("search", "disk", records, "--columns", "source,status").stdout == "web-1\t500\n"
     table = run("search", "disk", records, "--columns", "source,status", "-o", "table").stdout
@@ -265,6 +298,65 @@ def test_a_line_for_people_cannot_change_the_screen(run: Run, records: Path) -> 
     shown = run("search", "bell", records, "-o", "table").stdout
     assert shown == "2026-11-16T04:00:00.000Z  FATAL  db-1  bell ␇ escape ␛[31m nul ␀ tab \t end\n"
     assert run("search", "disk", records, "-o", "table").stdout.splitlines()[1] == "      at line 2"
+
+
+def test_text_that_is_no_utf8_is_shown_and_left_alone_in_a_pipe(run: Run, tmp_path: Path) -> None:
+    lines = [b"caf\xe9 one", "café two".encode()]
+    odd = pa.StringArray.from_buffers(2, *pa.array(lines, pa.binary()).buffers()[1:])
+    pq.write_table(pa.table({"content": odd, "size": [1, 2]}), tmp_path / "odd.parquet")
+    (tmp_path / "t").mkdir()
+    (tmp_path / "odd.parquet").rename(tmp_path / "t" / "odd.parquet")
+    result = run("search", "one", tmp_path / "t")
+    assert result.stdout_bytes == b"caf\xe9 one\n"
+    assert run("search", "one", tmp_path / "t", "-o", "table").stdout == "caf\ufffd one\n"
+    assert json.loads(run("search", "one", tmp_path / "t", "--json").stdout) == {"content": "caf\ufffd one", "size": 1}
+
+
+def test_json_has_no_character_that_a_terminal_would_obey(run: Run, tmp_path: Path) -> None:
+    content = "del \x7f csi \x9b turned \u202e nul \x00 é"
+    create_table(tmp_path / "t").append([content])
+    line = run("search", "del", tmp_path / "t", "--json", "--columns", "content").stdout
+    assert json.loads(line) == {"content": content}
+    assert line == '{"content":"del \\u007f csi \\u009b turned \\u202e nul \\u0000 é"}\n'
+
+
+def on_terminal(*arguments: object) -> tuple[str, int]:
+    """What the program shows on a terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "coprlake.cli.main", *map(str, arguments)]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        while part := _read(ours):
+            shown += part
+    os.close(ours)
+    return shown.decode().replace("\r\n", "\n"), process.returncode
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # the other side is closed
+        return b""
+
+
+def test_a_terminal_gets_columns_and_colours(records: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    shown, code = on_terminal("search", "bell", records)
+    assert code == 0
+    assert ESCAPES.sub("", shown).startswith("2026-11-16T04:00:00.000Z  FATAL  db-1  bell ␇ escape ␛[31m")
+    assert "\x1b[1;31mbell\x1b[0m" in shown
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in on_terminal("search", "bell", records)[0]
+    assert "cannot show Parquet" in on_terminal("search", "bell", records, "-o", "parquet")[0]
+
+
+def test_a_terminal_gets_a_progress_bar(tmp_path: Path) -> None:
+    (tmp_path / "app.log").write_text("2026-11-16T03:00:00Z a line\n" * 1000)
+    shown, code = on_terminal("ingest", tmp_path / "app.log", "--into", tmp_path / "t")
+    assert code == 0
+    assert "ingesting" in shown
+    assert "1,000" in shown
 
 
 def test_matches_are_highlighted(run: Run, records: Path) -> None:
@@ -297,6 +389,7 @@ def test_contexts_are_of_the_same_source_and_parted(run: Run, records: Path) -> 
 
 
 def test_quiet_says_nothing(run: Run, records: Path) -> None:
+    assert run("search", "-q", "disk", records, "--out", "x").exit_code == 2
     found, missed = run("search", "-q", "disk", records), run("search", "-q", "nowhere", records)
     assert (found.exit_code, missed.exit_code) == (0, 1)
     assert found.output == missed.output == ""

@@ -81,6 +81,8 @@ def open_table(uri: str | os.PathLike[str]) -> "Table":
         UnreadableTableError: the table's protocol is newer than what is understood here.
     """
     folder = Folder.of(uri)
+    if folder.entry("") is not None:
+        raise NotFoundError(f"{folder.uri}: this is a file, not the folder of a table; check the path")
     if folder.exists() and not folder.exists("_delta_log"):
         return Table(ParquetFolder(folder))
     return Table(DeltaLog.open(folder))
@@ -136,10 +138,10 @@ class Table:
         if state == self._log_state and state is not None:
             return self._snapshot
         with self._lock:
-            self._log_state = state
             if self._log.refresh():
                 known = {segment.name: segment for segment in self._snapshot.segments}
                 self._snapshot = self._new_snapshot(known)
+            self._log_state = state  # last: whoever sees it takes the snapshot without the lock
             return self._snapshot
 
     def append(self, data: Any, *, raw_bytes: int | None = None) -> WriteReport:

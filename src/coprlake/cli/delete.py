@@ -49,7 +49,7 @@ def delete(
     if status:  # nothing is looked for, so a single argument is the table
         _print_status(opened(asked.texts[0] if asked.texts else asked.table), as_json)
         return
-    table = opened(asked.table)
+    table = opened(asked.table, may_be_text=not asked.texts)
     asked = _checked(asked, older_than)
     if not (yes or dry_run or _is_terminal()):
         raise Failure(

@@ -44,11 +44,11 @@ def explain(asked: Asked, order: str, limit: int | None, threads: int | None, as
 
     The options are those of `search`. A segment is one data file, a batch a part of it that is read as a whole.
     """
+    from coprlake.cli.layout import needed_columns
     from coprlake.cli.output import SHOWN
-    from coprlake.cli.search import needed_columns
     from coprlake.cli.tables import opened, total_bytes
 
-    table = opened(asked.table)
+    table = opened(asked.table, may_be_text=not asked.texts)
     needed = needed_columns(table, SHOWN) or table.schema.names
     found = asked.search(table, order=order, limit=limit, threads=threads, columns=needed)
     started = time.perf_counter()
@@ -85,10 +85,7 @@ def explanation(report: "SearchReport", table: "Table", elapsed: float) -> str:
         ("  ruled out by sketch", f"{report.batches_pruned_by_sketch:,}"),
         ("  opened", f"{report.batches_opened:,}" + (f" ({opened_percent})" if report.batches else "")),
         ("  opened for nothing", f"{report.batches_for_nothing:,}"),
-        (
-            "records matched",
-            f"{report.rows_matched:,}" + (" in the opened batches; stopped early" if report.stopped_early else ""),
-        ),
+        ("records matched", f"{report.rows_matched:,}{' in the opened batches; stopped early' * report.stopped_early}"),
         (
             "read",
             f"{figures.size(report.bytes_read)} of {figures.size(total)} ({figures.percent(report.bytes_read, total)})",

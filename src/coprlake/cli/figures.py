@@ -39,6 +39,8 @@ def percent(part: float, whole: float) -> str:
     if not whole:
         return "-"
     share = 100 * part / whole
+    if 0 < share < 0.005:
+        return "< 0.01 %"
     return f"{share:.0f} %" if share >= 100 or share == 0 else f"{share:.1f} %" if share >= 10 else f"{share:.2f} %"
 
 
@@ -68,7 +70,7 @@ def pairs(rows: Iterable[tuple[str, str]]) -> str:
     width = max((len(name) for name, _ in rows), default=0)
     further = "\n" + " " * (width + 2)
     return "\n".join(
-        f"{click.style(name.ljust(width), dim=True)}  {value.replace(chr(10), further)}".rstrip()
+        f"{click.style(name.ljust(width), dim=True)}  {further.join(value.splitlines())}".rstrip()
         for name, value in rows
     )
 

@@ -291,6 +291,8 @@ def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
             if given["fields"]:
                 raise click.UsageError("--field and --all-fields contradict each other")
             given["fields"] = ("*",)
+        if given["since"] and given["until"] and given["since"] >= given["until"]:
+            raise click.UsageError("--since is not before --until, so nothing can match")
         given["kind"] = given["kind"] or "contains"
         own = {field.name: given.pop(field.name) for field in fields(Asked) if field.name not in ("table", "texts")}
         return function(asked=Asked(table=table, texts=texts, **own), **given)

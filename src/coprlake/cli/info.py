@@ -58,7 +58,7 @@ def _description(found: "TableInfo") -> str:
         ("index", of_raw(found.index_bytes)),
     ]
     parts = sorted(found.index_bytes_by_part.items(), key=lambda part: -part[1])
-    rows += [(f"  {name.replace('_', ' ')}", of_raw(count)) for name, count in parts]
+    rows += [(f"  {name.replace('_', ' ')}", of_raw(count)) for name, count in parts if count]
     rows.append(("tokens", f"{found.tokens:,}" + (f", {_bits(found):.1f} bits each" if found.tokens else "")))
     return figures.pairs(rows)
 

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from coprlake.cli.rows import cell, harmless, is_text, moment, plain, raw_texts, values
+from coprlake.cli.rows import cell, harmless, harmless_json, is_text, moments, plain_values, raw_texts, values
 from coprlake.errors import UsageError
 from coprlake.records import CONTENT, LOGLEVEL, SOURCE, TIMESTAMP
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 SHOWN = (TIMESTAMP, LOGLEVEL, SOURCE, CONTENT)
 """The columns of the table layout, as far as there are such."""
 
-_MATCH, _GROUP = "match", "group"
+_MATCH, _GROUP = -2, -1
+"""Where the two columns stand that a context adds."""
 _SEPARATOR = "--"
 _WIDEST = 32
 _LEVEL_COLORS = {
@@ -65,16 +66,17 @@ def highlighted(text: str, spans: Sequence[tuple[int, int]], *, dim: bool = Fals
 class _Groups:
     """Tells where records that stood together end and others begin."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_context: bool) -> None:
+        self._has_context = has_context
         self._last: tuple[Any, ...] | None = None
 
     def starts(self, batch: pa.RecordBatch) -> list[bool]:
         """For each record whether a separator stands before it; none without a context."""
-        if _GROUP not in batch.schema.names:
+        if not self._has_context:
             return [False] * batch.num_rows
-        keys = [_GROUP, *([SOURCE] if SOURCE in batch.schema.names else [])]
+        keys = [batch.columns[_GROUP], *([batch.column(SOURCE)] if SOURCE in batch.schema.names else [])]
         found = []
-        for key in zip(*(values(batch.column(name)) for name in keys), strict=True):
+        for key in zip(*map(values, keys), strict=True):
             found.append(self._last is not None and key != self._last)
             self._last = key
         return found
@@ -88,21 +90,29 @@ class LinesWriter:
         columns: what to write of a record.
         predicate: what to highlight; None for no colours.
         is_terminal: whether control characters must be made harmless.
+        has_context: whether the results have the two columns of a context.
     """
 
     def __init__(
-        self, out: IO[bytes], columns: Sequence[str], predicate: "Predicate | None", is_terminal: bool
+        self,
+        out: IO[bytes],
+        columns: Sequence[str],
+        predicate: "Predicate | None",
+        *,
+        is_terminal: bool,
+        has_context: bool,
     ) -> None:
         self._out = out
         self._columns = columns
         self._predicate = predicate
         self._is_terminal = is_terminal
-        self._groups = _Groups()
+        self._has_context = has_context
+        self._groups = _Groups(has_context)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write some."""
         lines = self._lines(batch)
-        if _GROUP in batch.schema.names:
+        if self._has_context:
             separated = zip(self._groups.starts(batch), lines, strict=True)
             lines = [part for starts, line in separated for part in ([_SEPARATOR.encode()] if starts else []) + [line]]
         self._out.write(b"\n".join(lines) + b"\n" if lines else b"")
@@ -135,15 +145,31 @@ class TableWriter:
 
     Widths are those of the first batch and grow as needed, because nothing waits for what comes later. A column but the
     last has an end; the last one, the content as a rule, is never cut, and its further lines are indented.
+
+    Args:
+        out: where to.
+        columns: what to write of a record.
+        predicate: what to highlight; None for no colours.
+        header: whether the names of the columns stand above them.
+        has_context: whether the results have the two columns of a context.
     """
 
-    def __init__(self, out: IO[bytes], columns: Sequence[str], predicate: "Predicate | None", *, header: bool) -> None:
+    def __init__(
+        self,
+        out: IO[bytes],
+        columns: Sequence[str],
+        predicate: "Predicate | None",
+        *,
+        header: bool,
+        has_context: bool,
+    ) -> None:
         self._out = out
         self._columns = columns
         self._predicate = predicate
         self._header = header
         self._widths = [0] * len(columns)
-        self._groups = _Groups()
+        self._has_context = has_context
+        self._groups = _Groups(has_context)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write some."""
@@ -160,7 +186,7 @@ class TableWriter:
                 )
             )
             self._header = False
-        marks = values(batch.column(_MATCH)) if _MATCH in batch.schema.names else [True] * batch.num_rows
+        marks = values(batch.columns[_MATCH]) if self._has_context else [True] * batch.num_rows
         for row, matched, starts in zip(zip(*columns, strict=True), marks, self._groups.starts(batch), strict=True):
             if starts:
                 lines.append(self._paint(_SEPARATOR, "2"))
@@ -171,7 +197,7 @@ class TableWriter:
     def _cells(self, batch: pa.RecordBatch, name: str) -> list[str]:
         column = batch.column(name)
         if name == TIMESTAMP and pa.types.is_timestamp(column.type):
-            return ["" if value is None else moment(value, "milliseconds") for value in values(column)]
+            return [text or "" for text in moments(column, "ms")]
         return [cell(value) for value in values(column)]
 
     def _line(self, row: Sequence[str], matched: bool) -> str:
@@ -217,13 +243,12 @@ class JsonWriter:
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write some."""
-        names = [name for name in batch.schema.names if name in (*self._columns, _MATCH, _GROUP)]
+        names = self._columns
+        encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
         lines = []
-        for row in zip(*(values(batch.column(name)) for name in names), strict=True):
-            record = {
-                name: known for name, value in zip(names, row, strict=True) if (known := plain(value)) is not None
-            }
-            lines.append(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
+        for row in zip(*(plain_values(batch.column(name)) for name in names), strict=True):
+            record = {name: value for name, value in zip(names, row, strict=True) if value is not None}
+            lines.append(harmless_json(encode(record)) + "\n")
         self._out.write("".join(lines).encode(errors="replace"))
         self._out.flush()
 
@@ -234,9 +259,10 @@ class JsonWriter:
 class CsvWriter:
     """Comma separated values with a header, as RFC 4180 has them but for plain line feeds."""
 
-    def __init__(self, out: IO[bytes], columns: Sequence[str]) -> None:
+    def __init__(self, out: IO[bytes], columns: Sequence[str], is_terminal: bool) -> None:
         self._out = out
         self._columns = columns
+        self._is_terminal = is_terminal
         self._write_rows([columns])
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -246,7 +272,8 @@ class CsvWriter:
     def _write_rows(self, rows: Any) -> None:
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(rows)
-        self._out.write(text.getvalue().encode(errors="replace"))
+        shown = harmless(text.getvalue()) if self._is_terminal else text.getvalue()
+        self._out.write(shown.encode(errors="replace"))
         self._out.flush()
 
     def close(self) -> None:
@@ -281,6 +308,8 @@ def destination(path: str | None) -> Iterator[IO[bytes]]:
     target = Path(path)
     if target.is_dir():
         raise UsageError(f"{path}: this is a folder; name a file")
+    if not target.parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {target.parent}")
     if target.exists() and not target.is_file():  # a pipe or a device, which must not be replaced
         with target.open("wb") as file:
             yield file

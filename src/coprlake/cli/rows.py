@@ -6,15 +6,25 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 _CONTROLS = {code: 0x2400 + code for code in range(32) if code not in (9, 10)} | {127: 0x2421}
 _CONTROLS |= dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD)
 """What could move the cursor, change colours or turn the line around, and the sign that stands for it: one for one."""
 
 
+_JSON_CONTROLS = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 127}
+"""What JSON allows inside of a string but a terminal should not get."""
+
+
 def harmless(text: str) -> str:
     """The text as a terminal may show it: of the same length."""
     return text if text.isprintable() else text.translate(_CONTROLS)
+
+
+def harmless_json(text: str) -> str:
+    """JSON that means the same and is safe to show."""
+    return text if text.isascii() and "\x7f" not in text else text.translate(_JSON_CONTROLS)
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -42,31 +52,46 @@ def raw_texts(column: pa.Array) -> list[bytes | None]:
 
 
 def values(column: pa.Array) -> list[Any]:
-    """A column as Python values; text that is no UTF-8 is mended."""
+    """A column as Python values; text that is no UTF-8 is mended, times are texts."""
     if is_text(column.type):
         try:
-            return [_decoded(value) for value in column.to_pylist()]
+            found = column.to_pylist()
+            return [_decoded(value) for value in found] if _is_binary(column.type) else found
         except UnicodeDecodeError:
             return [_decoded(value) for value in raw_texts(column)]
-    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
-        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    if pa.types.is_timestamp(column.type):
+        return moments(column)
     return column.to_pylist()
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
 
 
 def _decoded(value: Any) -> Any:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
-def moment(value: datetime, unit: str = "auto") -> str:
-    """A time in ISO 8601, in UTC."""
-    utc = value if value.tzinfo is None else value.astimezone(UTC)
-    return utc.replace(tzinfo=None).isoformat(timespec=unit) + "Z"
+def moments(column: pa.Array, unit: str | None = None) -> list[str | None]:
+    """Times in ISO 8601 and UTC, all with as many digits as their unit has: they sort as texts too."""
+    naive = column.cast(pa.timestamp(unit or column.type.unit), safe=False)
+    return pc.strftime(naive, format="%Y-%m-%dT%H:%M:%SZ").to_pylist()
+
+
+def plain_values(column: pa.Array) -> list[Any]:
+    """A column as values that JSON knows."""
+    kind, found = column.type, values(column)
+    is_plain = is_text(kind) or any(
+        test(kind) for test in (pa.types.is_integer, pa.types.is_boolean, pa.types.is_timestamp)
+    )
+    return found if is_plain or column.null_count == len(column) else [plain(value) for value in found]
 
 
 def plain(value: Any) -> Any:
     """What JSON knows: a value with all that is inside it."""
     if isinstance(value, datetime):
-        return moment(value)
+        return _moment(value)
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, float):
@@ -84,10 +109,18 @@ def plain(value: Any) -> Any:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
+def _moment(value: datetime) -> str:
+    """One that is inside of another value."""
+    utc = value if value.tzinfo is None else value.astimezone(UTC)
+    return utc.replace(tzinfo=None).isoformat() + "Z"
+
+
 def cell(value: Any) -> str:
     """One value as text: times in ISO 8601, maps and lists as JSON, a missing one as nothing."""
     if value is None:
         return ""
+    if isinstance(value, str):
+        return value
     known = plain(value)
     if isinstance(known, str):
         return known

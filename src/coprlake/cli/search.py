@@ -1,43 +1,19 @@
 """``coprlake search``: find records, and write them as people or programs like them."""
 
 import os
-import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import click
 
 from coprlake.cli.filters import Asked, filter_options
+from coprlake.cli.layout import FOR_PEOPLE, OUTPUTS, Shown, needed_columns, settled
 from coprlake.cli.messages import Failure, color_option, is_colored, note, warn_each
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from coprlake.cli.output import Writer
     from coprlake.query.search import Search
     from coprlake.store import Table
-
-OUTPUTS = ("table", "lines", "json", "csv", "parquet")
-FOR_PEOPLE = ("table", "lines")
-_SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json", ".jsonl": "json"}
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What of a record goes where, and how."""
-
-    output: str
-    out: str | None
-    columns: tuple[str, ...]
-    chosen: bool
-
-    @property
-    def is_terminal(self) -> bool:
-        """Whether a terminal shows it."""
-        return self.out in (None, "-") and sys.stdout.isatty()
 
 
 @click.command(
@@ -127,9 +103,11 @@ def search(
     """
     if as_json and output not in (None, "json"):
         raise click.UsageError(f"--json and -o {output} contradict each other")
+    if out is not None and (only_count or quiet):
+        raise click.UsageError(f"--out and {'--count' if only_count else '--quiet'} contradict each other")
     from coprlake.cli.tables import opened
 
-    table = opened(asked.table)
+    table = opened(asked.table, may_be_text=not asked.texts)
     started = time.perf_counter()
     options = {"threads": threads, "strict": strict}
     if quiet or only_count:
@@ -140,7 +118,7 @@ def search(
             click.echo(count if limit is None else min(count, limit))
     else:
         context = (around if before is None else before, around if after is None else after)
-        shown = _shown(table, "json" if as_json else output, out, columns, has_context=any(context))
+        shown = settled(table, "json" if as_json else output, out, columns, has_context=any(context))
         needed = needed_columns(table, shown.columns)
         found = asked.search(table, order=order, limit=limit, context=context, columns=needed, **options)
         count = _write(found, asked, shown, strict)
@@ -156,58 +134,23 @@ def search(
     ctx.exit(0 if count else 1)
 
 
-def _shown(table: "Table", output: str | None, out: str | None, columns: str | None, *, has_context: bool) -> Shown:
-    """Settle what was left open."""
-    from coprlake.cli.output import SHOWN
-    from coprlake.query.context import MATCH
-    from coprlake.records import CONTENT, DAY
-
-    to_stdout = out in (None, "-")
-    is_terminal = to_stdout and sys.stdout.isatty()
-    if output is None:
-        output = _SUFFIXES.get(Path(out or "-").suffix.lower(), "lines") if not to_stdout else None
-        output = output or ("table" if is_terminal else "lines")
-    if output == "parquet" and is_terminal:
-        raise click.UsageError("a terminal cannot show Parquet; name a file with --out, or redirect the output")
-    names = table.schema.names
-    if columns is not None:
-        chosen = [name.strip() for name in columns.split(",") if name.strip()]
-        unknown = [name for name in chosen if name not in names]
-        if unknown or not chosen:
-            raise click.UsageError(
-                f"there is no column {unknown[0] if unknown else ''!r}; the table has {', '.join(names)}"
-            )
-    elif output in FOR_PEOPLE and CONTENT in names:
-        chosen = [name for name in SHOWN if name in names] if output == "table" else [CONTENT]
-    else:
-        chosen = [name for name in names if name != DAY]
-    if has_context and output in ("csv", "parquet"):
-        chosen += [field.name for field in MATCH]
-    return Shown(output, out, tuple(dict.fromkeys(chosen)), columns is not None)
-
-
-def needed_columns(table: "Table", shown: Sequence[str]) -> list[str]:
-    """What has to be read: also the time, by which results are sorted, and the source, which parts contexts."""
-    from coprlake.records import SOURCE, TIMESTAMP
-
-    names = table.schema.names
-    return [name for name in dict.fromkeys([*shown, TIMESTAMP, SOURCE]) if name in names]
-
-
 def _write(found: "Search", asked: Asked, shown: Shown, strict: bool) -> int:
     """Write all results; returns how many records matched."""
     from coprlake.cli.output import destination
 
     count = 0
     with destination(shown.out) as out:
-        batches = _checked(found, strict)
         writer = _writer(found, asked, shown, out)
         try:
-            for batch in batches:
+            for batch in found:
+                if strict:
+                    _fail_if_wrong(found)
                 writer.write(batch)
-                count += _matches(batch)
+                count += int(batch.column("match").true_count) if shown.has_context else batch.num_rows
         finally:
             writer.close()
+        if strict:  # before the file is given its name
+            _fail_if_wrong(found)
     return count
 
 
@@ -216,35 +159,30 @@ def _writer(found: "Search", asked: Asked, shown: Shown, out: IO[bytes]) -> "Wri
 
     predicate = asked.predicate() if is_colored() and shown.out in (None, "-") else None
     if shown.output == "table":
-        return outputs.TableWriter(out, shown.columns, predicate, header=shown.chosen)
+        return outputs.TableWriter(
+            out, shown.columns, predicate, header=shown.are_columns_chosen, has_context=shown.has_context
+        )
     if shown.output == "lines":
-        return outputs.LinesWriter(out, shown.columns, predicate, shown.is_terminal)
+        return outputs.LinesWriter(
+            out, shown.columns, predicate, is_terminal=shown.is_terminal, has_context=shown.has_context
+        )
     if shown.output == "json":
         return outputs.JsonWriter(out, shown.columns)
     if shown.output == "csv":
-        return outputs.CsvWriter(out, shown.columns)
+        return outputs.CsvWriter(out, shown.columns, shown.is_terminal)
     return outputs.ParquetWriter(out, shown.columns, found.schema)
 
 
-def _checked(found: "Search", strict: bool) -> Iterator["pa.RecordBatch"]:
-    """The results; with `strict` none of them after a problem."""
-    for batch in found:
-        if strict and found.report.problems:
-            break
-        yield batch
-
-
-def _matches(batch: "pa.RecordBatch") -> int:
-    if "group" in batch.schema.names:
-        return int(batch.column("match").true_count)
-    return int(batch.num_rows)
-
-
 def _fail_or_warn(found: "Search", strict: bool) -> None:
+    if strict:
+        _fail_if_wrong(found)
+    warn_each(found.report.problems)
+
+
+def _fail_if_wrong(found: "Search") -> None:
     problems = found.report.problems
-    if strict and problems:
+    if problems:
         raise Failure("; ".join(problems[:3]) + (f"; and {len(problems) - 3:,} more" if len(problems) > 3 else ""))
-    warn_each(problems)
 
 
 def _nothing(table: "Table", asked: Asked) -> str:

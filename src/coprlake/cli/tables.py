@@ -9,8 +9,12 @@ if TYPE_CHECKING:
     from coprlake.store import Table
 
 
-def opened(name: str) -> "Table":
+def opened(name: str, *, may_be_text: bool = False) -> "Table":
     """The table.
+
+    Args:
+        name: its path or URI.
+        may_be_text: whether it was the only argument of a command that takes a text too.
 
     Raises:
         CoprlakeError: there is none, or it cannot be read.
@@ -24,7 +28,8 @@ def opened(name: str) -> "Table":
             f"{name}: expected the folder of a table, found a file; `coprlake ingest` makes a table of logs"
         )
     if not folder.exists():
-        raise NotFoundError(f"{name}: there is no such table; check the path, or name it behind the text: TEXT TABLE")
+        hint = "if this is the text to look for, name the table behind it" if may_be_text else "check the path"
+        raise NotFoundError(f"{name}: there is no such table; {hint}")
     if not folder.exists("_delta_log"):
         _refuse_folder_of_tables(folder, name)
     try:

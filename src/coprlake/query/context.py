@@ -1,6 +1,6 @@
 """The records around a match: those of the same source, in the order in which they came, as ``grep -C`` shows them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -43,25 +43,44 @@ class _Stretch(NamedTuple):
     missing_after: int
 
 
-def with_context(unit: Unit, records: pa.Table, mask: Mask, context: Context, schema: pa.Schema) -> pa.Table:
-    """The matches of a batch and the records around them, also those in other batches of the segment."""
+class Surroundings(NamedTuple):
+    """What is needed to show matches with their context.
+
+    Attributes:
+        context: how much of it.
+        columns: what to read of records in other batches.
+        matches: whether each of some records matches.
+        numbers: gives every group a number of its own.
+    """
+
+    context: Context
+    columns: Sequence[str]
+    matches: Callable[[pa.Table], Mask]
+    numbers: Iterator[int]
+
+
+def with_context(unit: Unit, records: pa.Table, mask: Mask, around: Surroundings, schema: pa.Schema) -> pa.Table:
+    """The matches of a batch and the records around them, also those in other batches of the segment.
+
+    A record near the border of a batch may be shown twice: beside one match and as another.
+    """
     codes = _source_codes(records)
     order = np.argsort(codes, kind="stable")
     columns = [name for name in dict.fromkeys([*schema.names, SOURCE]) if name in records.schema.names]
     records = records.select(columns)
     pieces = []
-    for number, stretch in enumerate(_stretches(codes, order, mask, context)):
+    for stretch in _stretches(codes, order, mask, around.context):
         rows = order[stretch.first : stretch.last + 1]
-        source = records.column(SOURCE)[int(rows[0])].as_py() if SOURCE in columns else None
         own = records.take(pa.array(rows))
-        before = _from_other_batches(unit, columns, source, stretch.missing_before, step=-1)
-        after = _from_other_batches(unit, columns, source, stretch.missing_after, step=1)
-        parts = [part for part in (before, own, after) if part is not None]
-        marks = [np.zeros(part.num_rows, bool) if part is not own else mask[rows] for part in parts]
-        table = pa.concat_tables([part.cast(own.schema) for part in parts])
-        table = table.append_column(MATCH[0], pa.array(np.concatenate(marks)))
-        group = (unit.batch << 24) + number
-        pieces.append(table.append_column(MATCH[1], pa.array(np.full(table.num_rows, group))))
+        source = own.column(SOURCE).slice(0, 1) if SOURCE in columns else None
+        before = _from_other_batches(unit, around, source, stretch.missing_before, step=-1)
+        after = _from_other_batches(unit, around, source, stretch.missing_after, step=1)
+        parts = [(part, around.matches(part)) for part in (before, after) if part is not None]
+        parts.insert(0 if before is None else 1, (own, mask[rows]))
+        table = pa.concat_tables([part.select(columns).cast(own.schema) for part, _ in parts])
+        table = table.append_column(MATCH[0], pa.array(np.concatenate([marks for _, marks in parts])))
+        group = next(around.numbers)
+        pieces.append(table.append_column(MATCH[1], pa.array(np.full(table.num_rows, group, np.int64))))
     return _aligned(pa.concat_tables(pieces), schema)
 
 
@@ -104,15 +123,17 @@ def _stretches(codes: I64Array, order: I64Array, mask: Mask, context: Context) -
 
 
 def _from_other_batches(
-    unit: Unit, columns: list[str], source: str | None, count: int, *, step: int
+    unit: Unit, around: Surroundings, source: pa.ChunkedArray | None, count: int, *, step: int
 ) -> pa.Table | None:
-    """Up to `count` records of the source from the batches before (after) this one, in their order."""
+    """Up to `count` records of the source from the batches before (after) this one, in their order.
+
+    The source is a column of one value, which may be missing; None if the segment has no such column.
+    """
     found: list[pa.Table] = []
     for batch in _batches_of(unit.segment, source, unit.batch, step) if count > 0 else ():
-        records = unit.segment.read(batch, columns)
+        records = unit.segment.read(batch, around.columns)
         if source is not None:
-            same = Matcher(Equals(SOURCE, source, case_sensitive=True), records.schema).mask(records)
-            records = records.filter(pa.array(same))
+            records = records.filter(_is_from(records, source[0].as_py()))
         taken = records.slice(max(0, records.num_rows - count)) if step < 0 else records.slice(0, count)
         found.insert(0 if step < 0 else len(found), taken)
         count -= taken.num_rows
@@ -121,13 +142,19 @@ def _from_other_batches(
     return pa.concat_tables(found) if found else None
 
 
-def _batches_of(segment: Searchable, source: str | None, batch: int, step: int) -> list[int]:
-    """The batches that may hold records of the source, beginning with the nearest."""
+def _is_from(records: pa.Table, source: str | None) -> pa.Array:
     if source is None:
-        return [batch + step] if 0 <= batch + step < segment.batch_count else []
-    expression = required_tokens(Equals(SOURCE, source), segment.profile).expression
+        return records.column(SOURCE).is_null()
+    return pa.array(Matcher(Equals(SOURCE, source, case_sensitive=True), records.schema).mask(records))
+
+
+def _batches_of(segment: Searchable, source: pa.ChunkedArray | None, batch: int, step: int) -> list[int]:
+    """The batches that may hold records of the source, beginning with the nearest."""
+    near = range(batch + step, batch + (NEIGHBOURS + 1) * step, step)
+    if source is None or not source[0].is_valid:
+        return [other for other in near if 0 <= other < segment.batch_count]
+    expression = required_tokens(Equals(SOURCE, source[0].as_py()), segment.profile).expression
     if expression == ANYTHING:
-        near = range(batch + step, batch + (NEIGHBOURS + 1) * step, step)
         return [other for other in near if 0 <= other < segment.batch_count]
     found = segment.candidates(compile_expression(expression)).tolist()
     return [other for other in found[::step] if (other - batch) * step > 0]

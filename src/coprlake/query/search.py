@@ -1,12 +1,12 @@
 """A search: planned, run on several threads, and given out as it goes."""
 
+import itertools
 import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,11 @@ from coprlake.predicate.finding import Mask
 from coprlake.predicate.matching import Matcher
 from coprlake.predicate.predicates import EVERYTHING, Predicate
 from coprlake.predicate.screening import screen_of
-from coprlake.query.context import MATCH, Context, with_context
+from coprlake.query.context import MATCH, Context, Surroundings, with_context
 from coprlake.query.ordering import ORDERS, Order, TimeSorter, Unit, units_by_time, units_in_any_order
 from coprlake.query.planning import FOREVER, Planner, View
 from coprlake.query.report import SearchReport
-from coprlake.records import CONTENT, DAY, SOURCE, TIMESTAMP
+from coprlake.records import CONTENT, DAY, SOURCE, TIMESTAMP, TIMESTAMP_TYPE
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import Searchable
 
@@ -81,6 +81,7 @@ class Search:
         self._predicate = predicate
         self._options = options
         self._matchers: dict[pa.Schema, Matcher] = {}
+        self._numbers = itertools.count()
         self._screen = screen_of(predicate, CONTENT)
         self._is_bounded = (options.since, options.until) != FOREVER
         self.report = SearchReport()
@@ -93,9 +94,7 @@ class Search:
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """The matching records, as they are found."""
         view = self._begin()
-        schema = self._schema(view)
-        for table in self._limited(self._ordered(view, schema)):
-            yield from table.to_batches()
+        return self._stream(view, self._schema(view))
 
     def count(self) -> int:
         """How many records match; `limit` does not count."""
@@ -114,8 +113,9 @@ class Search:
 
     def to_arrow(self) -> pa.Table:
         """All results in memory."""
-        batches = list(self)
-        return pa.Table.from_batches(batches, self.schema)
+        view = self._begin()
+        schema = self._schema(view)
+        return pa.Table.from_batches(self._stream(view, schema), schema)
 
     def to_pandas(self) -> Any:
         """All results as a pandas data frame."""
@@ -123,7 +123,9 @@ class Search:
 
     def reader(self) -> pa.RecordBatchReader:
         """A stream of results that every engine with Arrow can read, DuckDB and Polars among them."""
-        return pa.RecordBatchReader.from_batches(self.schema, iter(self))
+        view = self._begin()
+        schema = self._schema(view)
+        return pa.RecordBatchReader.from_batches(schema, self._stream(view, schema))
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The results one by one."""
@@ -135,6 +137,13 @@ class Search:
         for _ in self:
             pass
         return self.report
+
+    def _stream(self, view: View, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The results of one run."""
+        sorts = self._options.order != "any" and TIMESTAMP not in schema.names
+        wanted = pa.schema([*schema, (TIMESTAMP, TIMESTAMP_TYPE)]) if sorts else schema  # to sort by, not to return
+        for table in self._limited(self._ordered(view, wanted)):
+            yield from table.select(schema.names).to_batches()
 
     def _begin(self) -> View:
         self.report = SearchReport(predicate=self._predicate)
@@ -219,15 +228,15 @@ class Search:
     def _results(self, units: Iterator[Unit], schema: pa.Schema | None) -> Iterator[_Found]:
         """What each unit holds, in the order of the units, several of them at a time."""
         threads = self._options.threads or os.cpu_count() or 1
-        first = list(islice(units, 2))
+        first = list(itertools.islice(units, 2))
         if threads == 1 or len(first) < 2:
-            for unit in chain(first, units):
+            for unit in itertools.chain(first, units):
                 yield from self._open(unit, schema)
             return
         waiting: deque[Future[list[_Found]]] = deque()
         with ThreadPoolExecutor(threads, "coprlake-search") as pool:
             try:
-                for unit in chain(first, units):
+                for unit in itertools.chain(first, units):
                     waiting.append(pool.submit(self._open, unit, schema))
                     if len(waiting) > 2 * threads:
                         yield from waiting.popleft().result()
@@ -275,7 +284,7 @@ class Search:
                 for name in rest.schema.names:
                     records = records.append_column(name, rest.column(name))
             if self._options.context:
-                found.records = with_context(unit, records, mask, self._options.context, schema)
+                found.records = with_context(unit, records, mask, self._surroundings(matcher, records), schema)
             else:
                 found.records = aligned(records.filter(pa.array(mask)), schema)
         report.add_seconds("read", read - started)
@@ -284,6 +293,14 @@ class Search:
             report.add_seconds("fetch", time.perf_counter() - filtered)
         report.add(batches_opened=1, batches_for_nothing=int(count == 0), rows_matched=count, bytes_read=stored)
         return found
+
+    def _surroundings(self, matcher: Matcher, records: pa.Table) -> Surroundings:
+        def matches(others: pa.Table) -> Mask:
+            mask = matcher.mask(others)
+            return mask & self._time_mask(others) if self._is_bounded else mask
+
+        columns = list(dict.fromkeys([*records.schema.names, *([TIMESTAMP] if self._is_bounded else [])]))
+        return Surroundings(self._options.context, columns, matches, self._numbers)
 
     def _is_screened_out(self, unit: Unit) -> bool:
         """Whether the bytes of the batch tell that nothing in it matches.

@@ -115,16 +115,16 @@ class BatchAssigner:
             self._sizes[slot] += int(ends[last - 1]) - done
             first, done = last, int(ends[last - 1])
             is_full = self._sizes[slot] >= self._batch_bytes
-            self._pieces[slot].append(piece if is_full else _own_copy(piece, batch.num_rows))
+            self._pieces[slot].append(piece if is_full else _own_copy(piece))
             if is_full:
                 full = self._pieces[slot]
                 self._pieces[slot], self._sizes[slot] = [], 0
                 yield as_one_chunk(full)
 
 
-def _own_copy(piece: pa.RecordBatch, row_count: int) -> pa.RecordBatch:
+def _own_copy(piece: pa.RecordBatch) -> pa.RecordBatch:
     """A slice keeps all of what it was cut from in memory; one that waits for long must not."""
-    if 2 * piece.num_rows > row_count:
+    if piece.get_total_buffer_size() < 2 * piece.nbytes:
         return piece
     return piece.take(pa.array(np.arange(piece.num_rows)))
 

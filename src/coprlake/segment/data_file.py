@@ -1,11 +1,13 @@
 """The data file of a segment: plain Parquet, one row group a batch, in the encodings that pay."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from coprlake.files import Folder, storage_error
 from coprlake.records import CONTENT
 from coprlake.segment.indexing import is_text
 
@@ -59,23 +61,35 @@ def _leaf_paths(schema: pa.Schema) -> list[str]:
 class DataFileWriter:
     """Writes batches as row groups."""
 
-    def __init__(self, sink: pa.NativeFile, schema: pa.Schema, level: int) -> None:
+    def __init__(self, folder: Folder, name: str, schema: pa.Schema, level: int) -> None:
         self.schema = storage_schema(schema)
-        self._sink = sink
-        self._writer = pq.ParquetWriter(sink, self.schema, **writer_options(self.schema, level))
+        self._path = folder.path(name)
+        self._sink = folder.create(name)
+        with self._storage_errors():
+            self._writer = pq.ParquetWriter(self._sink, self.schema, **writer_options(self.schema, level))
 
     def write(self, batch: pa.Table) -> None:
         """Add one row group."""
-        self._writer.write_table(batch.cast(self.schema), row_group_size=WHOLE_BATCH)
+        with self._storage_errors():
+            self._writer.write_table(batch.cast(self.schema), row_group_size=WHOLE_BATCH)
 
     def close(self) -> None:
         """Write the footer; the file is complete then."""
-        self._writer.close()
-        self._sink.close()
+        with self._storage_errors():
+            self._writer.close()
+            self._sink.close()
+
+    @contextmanager
+    def _storage_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise storage_error(self._path, error) from error
 
     def abandon(self) -> None:
         """Let go of the file, complete or not."""
-        with suppress(OSError):
+        with suppress(OSError, pa.ArrowException):
             self._writer.close()
-        with suppress(OSError):
+        self._writer.is_open = False  # or else it tries again, and complains, when it is collected
+        with suppress(OSError, pa.ArrowException):
             self._sink.close()

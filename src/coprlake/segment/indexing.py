@@ -26,6 +26,8 @@ def attribute_columns(attributes: pa.Array | pa.ChunkedArray) -> Iterator[tuple[
         if len(chunk) == chunk.null_count:
             continue
         first, last = chunk.offsets[0].as_py(), chunk.offsets[len(chunk)].as_py()
+        if first == last:
+            continue
         keys = pc.dictionary_encode(chunk.keys.slice(first, last - first))
         items = chunk.items.slice(first, last - first)
         order = np.argsort(np.asarray(keys.indices), kind="stable")
@@ -67,10 +69,11 @@ class BatchIndexer:
             else:
                 self.typed.add(name)
 
-    def describe(self, data_bytes: int, row_count: int, batch_count: int, raw_bytes: int) -> Description:
+    def describe(self, name: str, data_bytes: int, row_count: int, batch_count: int, raw_bytes: int) -> Description:
         """What the sidecar will say of the data file."""
         typed = sorted(self.typed)
-        return Description(data_bytes, row_count, batch_count, raw_bytes, self.fields, typed, self.complete)
+        name = name.rpartition("/")[2]
+        return Description(name, data_bytes, row_count, batch_count, raw_bytes, self.fields, typed, self.complete)
 
     def _scan(self, name: str, values: pa.Array | pa.ChunkedArray) -> U32Array:
         grams = name in self._gram_fields

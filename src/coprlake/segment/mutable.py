@@ -171,10 +171,10 @@ class MutableSegment:
         with self._lock:
             if not self._is_open:
                 raise UsageError(f"{self.name}: the segment is sealed already")
-            for batch in self._assigner.flush():
-                self._close_batch(batch)
-            self._is_open = False
+            self._is_open = False  # also if that fails: what was flushed is nowhere else
             try:
+                for batch in self._assigner.flush():
+                    self._close_batch(batch)
                 return self._write_files()
             except BaseException:
                 self._remove_files()
@@ -197,7 +197,7 @@ class MutableSegment:
         small = self.raw_bytes < MERGEABLE_BYTES
         bits = self.options.signature_bits or (FULL_SIGNATURE_BITS if small else SIGNATURE_BITS)
         pieces, sketch_report = encode(self._sketch.merged(), signature_bits=bits)
-        description = self._indexer.describe(data_bytes, self.row_count, self.batch_count, self.raw_bytes)
+        description = self._indexer.describe(self.name, data_bytes, self.row_count, self.batch_count, self.raw_bytes)
         sidecar = encode_sidecar(pieces, description)
         self._folder.write(sidecar_name(self.name), sidecar)
         parts = dict(sketch_report.bytes_by_part)
@@ -211,10 +211,7 @@ class MutableSegment:
         )  # fmt: skip
 
     def _finish_data(self) -> int:
-        try:
-            self._open_writer().close()
-        except OSError as error:
-            raise storage_error(self._folder.path(self.name), error) from error
+        self._open_writer().close()
         self._folder.sync(self.name)
         entry = self._folder.entry(self.name)
         assert entry is not None
@@ -227,19 +224,19 @@ class MutableSegment:
         for fingerprints in self._indexer.tokens(batch):
             self._sketch.insert(fingerprints, posting)
         indexed = time.perf_counter()
-        try:
-            self._open_writer().write(batch)
-            if self._scratch is not None:
+        self._open_writer().write(batch)
+        if self._scratch is not None:
+            try:
                 self._scratch.append(batch)
-        except OSError as error:
-            raise storage_error(self._folder.path(self.name), error) from error
+            except OSError as error:
+                raise storage_error("the temporary file of the segment", error) from error
         self._times.append(time_range(batch, TIMESTAMP))
         self._seconds["index"] += indexed - started
         self._seconds["compress"] += time.perf_counter() - indexed
 
     def _open_writer(self) -> DataFileWriter:
         if self._writer is None:
-            self._writer = DataFileWriter(self._folder.create(self.name), self.schema, self.options.level)
+            self._writer = DataFileWriter(self._folder, self.name, self.schema, self.options.level)
         return self._writer
 
     def _scratch_folder(self) -> str | None:

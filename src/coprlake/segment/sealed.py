@@ -1,14 +1,16 @@
 """The sealed segment: a data file that is read by row groups, and the sidecar that says which."""
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from coprlake.errors import CoprlakeError, FormatError, NotFoundError, UnreadableDataError
+from coprlake.errors import FormatError, NotFoundError, StorageError, UnreadableDataError
 from coprlake.files import Folder
 from coprlake.kernel import I64Array, U8Array
 from coprlake.predicate.required import Profile
@@ -17,6 +19,10 @@ from coprlake.segment.page import page_bytes
 from coprlake.segment.searchable import ALWAYS, NO_PROFILE
 from coprlake.segment.sidecar import Sidecar, sidecar_name
 from coprlake.sketch.algebra import Program
+
+TRUSTS_SKETCHES: Final = os.environ.get("COPRLAKE_TRUST_SKETCHES", "") not in ("", "0")
+"""Whether sketches are used without being read and checked once: for tables so large that this takes too long, on
+storage that finds damage itself."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ class SealedSegment:
 
     def __init__(self, folder: Folder, entry: SegmentEntry, constants: Mapping[str, pa.Scalar] | None = None) -> None:
         self.entry = entry
-        self.sidecar_problem: FormatError | NotFoundError | None = None
+        self.sidecar_problem: FormatError | NotFoundError | StorageError | None = None
         self._sidecar: Sidecar | None = None
         self._is_sidecar_opened = False
         self._folder = folder
@@ -177,13 +183,13 @@ class SealedSegment:
         """A sidecar that is missing, damaged or of other data is noted; the data file is scanned then."""
         name = sidecar_name(self.name)
         try:
-            sidecar = Sidecar(self._folder.data(name), name)
-            sidecar.check_belongs_to(self.entry.data_bytes, self.entry.modified_ns)
+            sidecar = Sidecar(self._folder.data(name), name, is_trusted=TRUSTS_SKETCHES)
+            sidecar.check_belongs_to(self.name, self.entry.data_bytes, self.entry.modified_ns)
             self._sidecar = sidecar
         except NotFoundError:
             advice = "`coprlake index` writes it; until then the data file is scanned"
             self.sidecar_problem = NotFoundError(f"{name}: there is no sidecar; {advice}")
-        except FormatError as error:
+        except (FormatError, StorageError) as error:
             self.sidecar_problem = error
         self._is_sidecar_opened = True
 
@@ -206,8 +212,10 @@ class SealedSegment:
         self._metadata = metadata
 
     def _unreadable(self, found: object) -> UnreadableDataError:
-        if isinstance(found, CoprlakeError | FileNotFoundError):
+        if isinstance(found, NotFoundError):
             found = "no such file"
+        elif isinstance(found, OSError) and found.strerror:
+            found = found.strerror
         return UnreadableDataError(
             self._folder.path(self.name),
             section="data file",

@@ -10,12 +10,13 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
-from typing import Any, Final, NoReturn, Self
+from typing import Final, NoReturn, Self
 
 import numpy as np
 
 from coprlake.errors import CorruptSidecarError
 from coprlake.predicate.required import Indexed, Profile
+from coprlake.segment.checksum import checksum
 from coprlake.sketch.immutable import SealedSketch
 
 MAGIC: Final = b"COPRSIDE"
@@ -24,6 +25,7 @@ MINOR: Final = 0
 TRAILER: Final = np.dtype(
     [
         ("sketch_bytes", "<u8"),
+        ("sketch_checksum", "<u8"),
         ("description_bytes", "<u4"),
         ("description_crc", "<u4"),
         ("major", "<u2"),
@@ -62,6 +64,7 @@ def data_name_of(sidecar: str) -> str | None:
 class Description:
     """What a sidecar says about its data file and about its index."""
 
+    data_name: str
     data_bytes: int
     row_count: int
     batch_count: int
@@ -87,25 +90,43 @@ def _profile(fields: tuple[tuple[str, str], ...], typed: frozenset[str], complet
 
 
 class Sidecar:
-    """An open sidecar."""
+    """An open sidecar.
 
-    def __init__(self, data: mmap.mmap | bytes, file: str) -> None:
+    Args:
+        data: the file.
+        file: its name.
+        is_trusted: do not read all of the sketch to check it. A bit that has turned in a sketch that is not checked may
+            cost a match.
+
+    Raises:
+        FormatError: the file is not whole, or not of a version that is read here.
+    """
+
+    def __init__(self, data: mmap.mmap | bytes, file: str, *, is_trusted: bool = False) -> None:
         self.file = file
         self.file_bytes = len(data)
-        sketch_bytes, description = _read_trailer(data, file)
+        sketch_bytes, stated, description = _read_trailer(data, file)
         self.description = description
         self.sketch = SealedSketch(memoryview(data)[:sketch_bytes], file)
+        if not is_trusted:
+            found = int(checksum(self.sketch.words))
+            if found != stated:
+                _refuse(file, "sketch", f"checksum {stated:016x}", f"{found:016x}")
         if self.sketch.posting_count > description.batch_count:
             _refuse(file, "description", f"at least {self.sketch.posting_count} batches", str(description.batch_count))
         self.profile = profile_of(description.fields, description.typed, description.complete)
 
-    def check_belongs_to(self, data_bytes: int, modified_ns: int = 0) -> None:
-        """Refuse if the data file is another one by now.
+    def check_belongs_to(self, data_name: str, data_bytes: int, modified_ns: int = 0) -> None:
+        """Refuse if this is not the sidecar of this data file, or the file is another one by now.
 
         Args:
-            data_bytes: the size of the data file.
+            data_name: the data file; folders do not count, so that a table can be moved.
+            data_bytes: its size.
             modified_ns: when it was written, for files that may be replaced under their name; 0 if they never are.
         """
+        own_name = data_name.rpartition("/")[2]
+        if own_name != self.description.data_name:
+            _refuse(self.file, "description", f"the data file {own_name}", self.description.data_name)
         if data_bytes != self.description.data_bytes:
             _refuse(self.file, "description", f"a data file of {self.description.data_bytes} bytes", str(data_bytes))
         if modified_ns and modified_ns != self.description.modified_ns:
@@ -128,19 +149,20 @@ def encode_sidecar(sketch: list[bytes], description: Description) -> list[bytes]
     sketch_bytes = sum(map(len, sketch))
     trailer = np.zeros(1, TRAILER)
     row = trailer[0]
+    row["sketch_checksum"] = checksum(np.frombuffer(b"".join(sketch), np.uint64))
     row["sketch_bytes"], row["description_bytes"], row["description_crc"] = sketch_bytes, len(body), zlib.crc32(body)
     row["major"], row["minor"], row["magic"] = MAJOR, MINOR, MAGIC
     row["trailer_crc"] = zlib.crc32(trailer.tobytes())
     return [*sketch, body, trailer.tobytes()]
 
 
-def _read_trailer(data: mmap.mmap | bytes, file: str) -> tuple[int, Description]:
-    """Where the sketch ends, and the description; everything is checked against everything."""
+def _read_trailer(data: mmap.mmap | bytes, file: str) -> tuple[int, int, Description]:
+    """Where the sketch ends, its checksum, and the description; all but the sketch is checked."""
     size = TRAILER.itemsize
     if len(data) < size:
         _refuse(file, "trailer", f"at least {size} bytes", f"{len(data)} bytes")
     trailer = np.frombuffer(data[-size:], TRAILER).copy()
-    sketch_bytes, description_bytes, description_crc, major, _, trailer_crc, magic = trailer[0].item()
+    sketch_bytes, sketch_checksum, description_bytes, description_crc, major, _, trailer_crc, magic = trailer[0].item()
     if magic != MAGIC:
         _refuse(file, "trailer", f"magic {MAGIC!r}", repr(magic))
     trailer["trailer_crc"] = 0
@@ -156,18 +178,32 @@ def _read_trailer(data: mmap.mmap | bytes, file: str) -> tuple[int, Description]
     body = data[sketch_bytes : len(data) - size]
     if zlib.crc32(body) != description_crc:
         _refuse(file, "description", f"checksum {description_crc:08x}", f"{zlib.crc32(body):08x}")
-    return sketch_bytes, _read_description(json.loads(body), file)
+    return sketch_bytes, sketch_checksum, _read_description(body, file)
 
 
-def _read_description(values: dict[str, Any], file: str) -> Description:
-    """Keys of later minor versions are left aside."""
-    known = Description.__dataclass_fields__
+def _read_description(body: bytes, file: str) -> Description:
+    """Keys of later minor versions are left aside; a description that another program made up is refused."""
     try:
-        return Description(**{name: value for name, value in values.items() if name in known})
-    except TypeError as error:
+        values = json.loads(body)
+        known = Description.__dataclass_fields__
+        description = Description(**{name: value for name, value in values.items() if name in known})
+        _check_types(description)
+    except (ValueError, TypeError, AttributeError) as error:
         raise CorruptSidecarError(
-            file, section="description", expected="all its keys", found=", ".join(values), advice=_REBUILD
+            file, section="description", expected="what belongs there", found=str(error), advice=_REBUILD
         ) from error
+    return description
+
+
+def _check_types(description: Description) -> None:
+    counts = (description.data_bytes, description.row_count, description.batch_count, description.raw_bytes)
+    if not all(type(number) is int and number >= 0 for number in (*counts, description.modified_ns)):
+        raise ValueError("a size that is none")
+    texts = [description.data_name, *description.fields, *description.fields.values(), *description.typed]
+    if not all(isinstance(text, str) for text in texts) or not isinstance(description.typed, list):
+        raise ValueError("a name that is none")
+    if type(description.complete) is not bool:
+        raise ValueError("something else than yes or no")
 
 
 def _refuse(file: str, section: str, expected: str, found: str) -> NoReturn:

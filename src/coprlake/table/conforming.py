@@ -66,15 +66,20 @@ def _column(name: str, values: list[Any]) -> pa.Array:
         if name == ATTRIBUTES:
             return pa.array([_pairs(value) for value in values], ATTRIBUTES_TYPE)
         return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        return pa.array([None if value is None else str(value) for value in values], pa.string())
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        return pa.array([None if value is None else _text(value) for value in values], pa.string())
+
+
+def _text(value: Any) -> str:
+    """As text that UTF-8 can hold: a lone half of a pair cannot."""
+    return str(value).encode("utf-8", "replace").decode()
 
 
 def _pairs(value: Any) -> list[tuple[str, str | None]] | None:
     if value is None:
         return None
     pairs = value.items() if isinstance(value, Mapping) else value
-    return [(str(key), None if item is None else str(item)) for key, item in pairs]
+    return [(_text(key), None if item is None else _text(item)) for key, item in pairs]
 
 
 def tidy(batch: pa.RecordBatch, now: datetime | None = None) -> pa.RecordBatch:
@@ -108,10 +113,20 @@ def _tidy_column(name: str, column: pa.Array) -> pa.Array:
             return column.cast(pa.string())
         if name == ATTRIBUTES:
             return _as_attributes(column)
-        return column.cast(lake_type(column.type), safe=False)
+        return _as_lake_type(column)
     except pa.ArrowException as error:
         found = column.type
         raise UsageError(f"the column {name} cannot be stored: {found} does not become {_wanted(name)}") from error
+
+
+def _as_lake_type(column: pa.Array) -> pa.Array:
+    kind = lake_type(column.type)
+    if pa.types.is_timestamp(kind):
+        return column.cast(kind, safe=False)  # nanoseconds are cut off
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        return column.cast(pa.string())  # numbers beyond 63 bits
 
 
 def _wanted(name: str) -> str:
@@ -126,7 +141,9 @@ def as_timestamps(column: pa.Array) -> pa.Array:
             column = column.cast(pa.timestamp(kind.unit, "UTC"))
         return column.cast(TIMESTAMP_TYPE, safe=False)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        numbers = np.asarray(column.cast(pa.float64()).fill_null(0))
+        if pa.types.is_floating(kind):
+            column = pc.if_else(pc.is_finite(column), column, None)
+        numbers = np.asarray(column.cast(pa.float64(), safe=False).fill_null(0))
         scale = np.select([abs(numbers) < 1e11, abs(numbers) < 1e14, abs(numbers) < 1e17], [1e6, 1e3, 1.0], 1e-3)
         exact = (
             column.cast(pa.int64()) if pa.types.is_integer(kind) and (scale == 1.0).all() else (numbers * scale).round()
@@ -199,7 +216,12 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> tuple[pa.RecordBatch, l
     columns: list[pa.Array] = []
     strangers: dict[str, pa.Array] = {}
     missing: list[pa.Field] = []
+    known = {name.lower() for name in schema.names}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if name not in schema.names and name.lower() in known:  # Delta does not tell names by case
+            strangers[name] = column
+            continue
+        known.add(name.lower())
         if name in schema.names:
             fitting = _fitted(column, schema.field(name).type)
             if fitting is None:

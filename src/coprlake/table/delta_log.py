@@ -91,6 +91,8 @@ class DeltaLog:
             raise NotFoundError(f"{folder.uri}: {_why_no_table(folder)}") from error
         except DeltaProtocolError as error:
             raise _too_new(folder, _first_line(error)) from error
+        except OSError as error:
+            raise StorageError(f"{folder.uri}: the table's log cannot be read; {_first_line(error)}") from error
         except DeltaError as error:
             raise UnreadableTableError(
                 folder.uri,
@@ -154,8 +156,8 @@ class DeltaLog:
         before = self.version
         try:
             self._table.update_incremental()
-        except DeltaError:
-            self._table = DeltaTable(self.folder.uri)  # versions in between were cleaned away
+        except (DeltaError, OSError):  # versions in between were cleaned away, or the log is broken: opening will tell
+            self._table = DeltaLog.open(self.folder)._table
         if self.version == before:
             return False
         self._check_protocol()
@@ -187,7 +189,10 @@ class DeltaLog:
 
     def history(self) -> list[dict[str, Any]]:
         """What happened, newest first."""
-        return list(self._table.history())
+        try:
+            return list(self._table.history())
+        except (DeltaError, OSError) as error:
+            raise StorageError(f"{self.folder.uri}: the history cannot be read; {_first_line(error)}") from error
 
     def commit(
         self,
@@ -223,7 +228,7 @@ class DeltaLog:
                 if not self._has_landed(add, remove):
                     time.sleep(random.uniform(0, 0.01) * (attempt + 1))
                     continue
-            except DeltaError as error:
+            except (DeltaError, OSError) as error:
                 if not self._has_landed(add, remove):
                     raise StorageError(f"{self.folder.uri}: the commit failed; {_first_line(error)}") from error
             return version
@@ -278,19 +283,18 @@ class DeltaLog:
                 return
             except CommitFailedError:
                 time.sleep(random.uniform(0, 0.01) * (attempt + 1))
-            except DeltaError as error:
+            except (DeltaError, OSError) as error:
                 names = ", ".join(field.name for field in missing)
                 raise UsageError(f"{self.folder.uri}: cannot add {names}; {_first_line(error)}") from error
         raise ConflictError(f"{self.folder.uri}: others changed the columns again and again; try again")
 
     def vacuum(self, retention_hours: float, *, dry_run: bool) -> list[str]:
         """Delete data files that no version of the last hours needs; returns their names."""
-        names = self._table.vacuum(
-            retention_hours=max(0, math.ceil(retention_hours)),
-            dry_run=dry_run,
-            enforce_retention_duration=False,
-            full=True,
-        )
+        hours = max(0, math.ceil(retention_hours))
+        try:
+            names = self._table.vacuum(hours, dry_run, enforce_retention_duration=False, full=True)
+        except (DeltaError, OSError) as error:
+            raise StorageError(f"{self.folder.uri}: old files could not be removed; {_first_line(error)}") from error
         return [unquote(name) for name in names]
 
     def _commit_once(

@@ -41,7 +41,7 @@ def index(
     started = time.perf_counter()
     report = IndexReport()
     for segment in segments:
-        if segment.sidecar is not None and not rebuild:
+        if _is_sound(segment) and not rebuild:
             report.skipped += 1
         else:
             try:
@@ -52,6 +52,17 @@ def index(
             progress(segment.entry.data_bytes)
     report.seconds = time.perf_counter() - started
     return report
+
+
+def _is_sound(segment: SealedSegment) -> bool:
+    """Whether the sidecar is there and passes every check."""
+    try:
+        _ = segment.metadata  # may find that the sidecar is of other data
+        if segment.sidecar is not None:
+            segment.sidecar.sketch.verify()
+    except FormatError:
+        return False
+    return segment.sidecar is not None
 
 
 def _index_segment(folder: Folder, segment: SealedSegment, gram_fields: frozenset[str], report: IndexReport) -> None:
@@ -71,7 +82,7 @@ def _index_segment(folder: Folder, segment: SealedSegment, gram_fields: frozense
         bits = FULL_SIGNATURE_BITS if raw_bytes < MERGEABLE_BYTES else SIGNATURE_BITS
         pieces, _ = encode(sketch.merged(), signature_bits=bits)
     entry = segment.entry
-    description = indexer.describe(entry.data_bytes, segment.metadata.num_rows, batch_count, raw_bytes)
+    description = indexer.describe(entry.name, entry.data_bytes, segment.metadata.num_rows, batch_count, raw_bytes)
     sidecar = encode_sidecar(pieces, replace(description, modified_ns=entry.modified_ns))
     folder.write(sidecar_name(segment.name), sidecar)
     report.indexed += 1

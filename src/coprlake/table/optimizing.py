@@ -110,8 +110,10 @@ def optimize(
     started = time.perf_counter()
     report = OptimizeReport(segments_before=len(snapshot.segments), segments_after=len(snapshot.segments))
     for group in groups_to_merge(snapshot.segments, target_bytes, full=full):
-        merger = SegmentMerger(log.folder, log.partition_by, group, level=level, full=full, gram_fields=gram_fields)
+        name = fresh_name(log.partition_by, group[0])
+        merger = None
         try:
+            merger = SegmentMerger(log.folder, name, group, level=level, full=full, gram_fields=gram_fields)
             sealed = merger.run(progress)
             partition = {name: log_text(value) for name, value in group[0].entry.partition.items()}
             report.version = log.commit(
@@ -121,8 +123,9 @@ def optimize(
                 data_change=False,
             )
         except BaseException:
-            merger.close()
-            log.discard([merger.name])
+            if merger is not None:
+                merger.close()
+            log.discard([name])
             raise
         report.merged += len(group)
         report.written += 1
@@ -143,22 +146,20 @@ class SegmentMerger:
     def __init__(
         self,
         folder: Folder,
-        partition_by: Sequence[str],
+        name: str,
         segments: Sequence[SealedSegment],
         *,
         level: int,
         full: bool,
         gram_fields: frozenset[str],
     ) -> None:
-        partition = tuple(log_text(segments[0].entry.partition[name]) for name in partition_by)
-        self.name = f"{folder_of(partition_by, partition)}{uuid.uuid4().hex}.parquet"
+        self.name = name
         self.tokenized_again = 0
         self._folder = folder
         self._segments = segments
         self._full = full
-        self._partition_by = set(partition_by)
-        self._schema = _joint_schema(segments, self._partition_by)
-        self._writer = DataFileWriter(folder.create(self.name), self._schema, level)
+        self._schema = _joint_schema(segments)
+        self._writer = DataFileWriter(folder, self.name, self._schema, level)
         self._sketch = MutableSketch(None)
         self._indexer = BatchIndexer(gram_fields, segments[0].constants)
         self._waiting: list[pa.Table] = []
@@ -240,8 +241,9 @@ class SegmentMerger:
 
     def _description(self, data_bytes: int) -> Description:
         """What all of the merged indexes know, and no more."""
-        described = self._described + ([self._indexer.describe(0, 0, 0, 0)] if self.tokenized_again else [])
+        described = self._described + ([self._indexer.describe(self.name, 0, 0, 0, 0)] if self.tokenized_again else [])
         return Description(
+            self.name.rpartition("/")[2],
             data_bytes,
             self._row_count,
             self._batch_count,
@@ -264,12 +266,18 @@ def _is_mergeable(segment: SealedSegment) -> bool:
     return True
 
 
-def _joint_schema(segments: Iterable[SealedSegment], partition_by: set[str]) -> pa.Schema:
+def fresh_name(partition_by: Sequence[str], segment: SealedSegment) -> str:
+    """A name that nobody has, in the folder of the segment's partition."""
+    partition = tuple(log_text(segment.entry.partition[name]) for name in partition_by)
+    return f"{folder_of(partition_by, partition)}{uuid.uuid4().hex}.parquet"
+
+
+def _joint_schema(segments: Iterable[SealedSegment]) -> pa.Schema:
     """All columns that some segment has, but for those of the partition."""
     fields: dict[str, pa.Field] = {}
     for segment in segments:
         for one in storage_schema(segment.schema):
-            if one.name not in partition_by:
+            if one.name not in segment.constants:
                 fields.setdefault(one.name, one)
     return pa.schema(list(fields.values()))
 

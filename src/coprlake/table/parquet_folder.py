@@ -6,7 +6,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from coprlake.errors import NotFoundError, UnreadableDataError
+from coprlake.errors import NotFoundError
 from coprlake.files import FileEntry, Folder
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.table.partitioning import NO_VALUE
@@ -64,14 +64,8 @@ class ParquetFolder:
             try:
                 with self.folder.open(file.name) as source:
                     found = pq.read_schema(source)
-            except (OSError, pa.ArrowException) as error:
-                raise UnreadableDataError(
-                    self.folder.path(file.name),
-                    section="footer",
-                    expected="a Parquet file",
-                    found=str(error).partition("\n")[0],
-                    advice="repair or remove the file",
-                ) from error
+            except (OSError, pa.ArrowException):
+                continue  # whoever reads the file will hear of it
             for one in found.remove_metadata():
                 fields.setdefault(one.name, one)
         for name in self.partition_by:

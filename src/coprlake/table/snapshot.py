@@ -15,7 +15,6 @@ from coprlake.sketch.algebra import Program
 from coprlake.sketch.immutable import DAMAGED, MIGHT, find_in_sketches
 from coprlake.table.partitioning import constants
 
-
 _DAMAGED_BYTE: Final = bytes([DAMAGED])
 
 

@@ -112,8 +112,12 @@ class TableWriter:
         """Seal what is open and make all of it part of the table, in one step."""
         with self._lock:
             self._check_open()
-            for name in list(self._open):
-                self._seal(name)
+            try:
+                for name in list(self._open):
+                    self._seal(name)
+            except BaseException as error:
+                self._failure = error
+                raise
         report = WriteReport()
         with self._guard, self._lock:  # always in this order: a search takes them so
             if not self._sealed:
@@ -149,12 +153,18 @@ class TableWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self.close()
-        else:
+        if kind is not None:
             self.abandon()
+            return
+        try:
+            self.close()
+        except BaseException:
+            self.abandon()
+            raise
 
     def _append_batch(self, batch: pa.RecordBatch, raw_bytes: int | None) -> None:
+        if batch.num_rows == 0:
+            return
         records = tidy(batch)
         if DAY in self._partition_by:
             records = with_day(records)
