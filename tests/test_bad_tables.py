@@ -23,7 +23,12 @@ WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"]
 
 def lines(first: int, count: int = 12) -> list[dict[str, object]]:
     return [
-        {"timestamp": 1_717_200_000 + n, "source": f"s{n % 2}", "content": f"{WORDS[n % 6]} line{n} word{n * 7}", "id": n}
+        {
+            "timestamp": 1_717_200_000 + n,
+            "source": f"s{n % 2}",
+            "content": f"{WORDS[n % 6]} line{n} word{n * 7}",
+            "id": n,
+        }
         for n in range(first, first + count)
     ]
 
@@ -256,7 +261,11 @@ def test_a_flipped_bit_in_a_sidecar_never_costs_a_record(path: Path) -> None:
     victim = sidecars(path)[0]
     data = victim.read_bytes()
     rng = np.random.default_rng(5)
-    places = [*range(0, 64, 3), *rng.integers(64, len(data), 60).tolist(), *range(len(data) - TRAILER.itemsize, len(data), 3)]
+    places = [
+        *range(0, 64, 3),
+        *rng.integers(64, len(data), 60).tolist(),
+        *range(len(data) - TRAILER.itemsize, len(data), 3),
+    ]
     missed = []
     for place in places:
         damaged = bytearray(data)

@@ -466,11 +466,9 @@ def test_a_data_file_that_vanished_is_named_and_fatal_with_strict(run: Run, tmp_
 def test_a_table_must_be_one(run: Run, records: Path, tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(os.urandom(1000))
     (tmp_path / "empty").mkdir()
-    (tmp_path / "odd").mkdir()
-    (tmp_path / "odd" / "x.parquet").write_bytes(os.urandom(1000))
     (tmp_path / "broken" / "_delta_log").mkdir(parents=True)
     (tmp_path / "broken" / "_delta_log" / f"{0:020}.json").write_bytes(os.urandom(1000))
-    for name in ("nowhere", "bytes", "empty", "odd", "broken"):
+    for name in ("nowhere", "bytes", "empty", "broken"):
         for command in (["search", "x"], ["explain", "x"], ["info"], ["verify"]):
             result = run(*command, tmp_path / name)
             assert result.exit_code == 2, (name, command)
@@ -479,6 +477,16 @@ def test_a_table_must_be_one(run: Run, records: Path, tmp_path: Path) -> None:
     above = run("search", "x", records.parent)
     assert above.exit_code == 2
     assert str(records) in above.stderr
+
+
+def test_a_file_that_is_no_parquet_is_named_and_fatal_with_strict(run: Run, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"content": ["one alpha"]}), tmp_path / "a.parquet")
+    (tmp_path / "b.parquet").write_bytes(os.urandom(1000))
+    result = run("search", "alpha", tmp_path)
+    assert (result.exit_code, result.stdout) == (0, "one alpha\n")
+    assert "b.parquet" in result.stderr
+    assert run("search", "alpha", tmp_path, "--strict").exit_code == 2
+    assert run("verify", tmp_path).exit_code == 1
 
 
 def test_debug_shows_where_an_error_comes_from(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

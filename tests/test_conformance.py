@@ -25,7 +25,7 @@ from coprlake.testing.conformance import (
 from coprlake.testing.predicates import STATUS, USERAPP, Row, predicates, rows, texts_in
 
 GENERATE = (Phase.explicit, Phase.reuse, Phase.generate)  # shrinking would store thousands of tables
-few = settings(max_examples=12, phases=GENERATE)
+few = settings(max_examples=8, phases=GENERATE)
 MOMENTS = st.none() | st.sampled_from([row[TIMESTAMP] for row in numbered([{TIMESTAMP: None}] * 4)])
 
 
@@ -116,7 +116,9 @@ def test_context_of_two_segments_stands_in_two_groups(tmp_path: Path) -> None:
 def test_a_match_in_the_context_of_another_batch_is_a_match_there_too(tmp_path: Path) -> None:
     table = create_table(tmp_path / "table", partition_by=None)
     with table.writer(options=SegmentOptions(batch_bytes=1)) as writer:
-        writer.append([{ID: number, SOURCE: "web", CONTENT: "hit" if number in (2, 3) else "no"} for number in range(6)])
+        writer.append(
+            [{ID: number, SOURCE: "web", CONTENT: "hit" if number in (2, 3) else "no"} for number in range(6)]
+        )
     found = list(table.search("hit", context=1).rows())
     assert {row[ID] for row in found} == {1, 2, 3, 4}
     assert all(row["match"] == (row[ID] in (2, 3)) for row in found)

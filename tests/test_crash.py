@@ -155,7 +155,9 @@ def chosen(names: list[str]) -> list[int]:
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "lasting"])
 @pytest.mark.parametrize("name", ACTIONS)
-def test_a_full_disk_is_a_storage_error_and_costs_nothing(name: str, lasting: bool, whole: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_a_storage_error_and_costs_nothing(
+    name: str, lasting: bool, whole: Path, tmp_path: Path
+) -> None:
     action, after = ACTIONS[name]
     names = points_of(action, whole)
     shutil.rmtree(whole.parent / "counted")

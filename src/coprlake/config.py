@@ -23,8 +23,12 @@ FULL_SIGNATURE_BITS: Final = 32
 SLOT_COUNT: Final = 32
 """Batches that are open at a time in a segment; with the size of a batch this bounds what waits in memory."""
 
-SEGMENT_BYTES: Final = 1024 * 1024 * 1024
-"""Raw text of a segment: sealed when it has so much. A file of some 120 MB, as lakehouse engines like them."""
+SEGMENT_BYTES: Final = 512 * 1024 * 1024
+"""Raw text of a segment: sealed when it has so much. Sealing takes memory by the number of tokens: with segments of
+this size an ingest stays within 600 MB, with twice as much it does not."""
+
+OPTIMIZED_SEGMENT_BYTES: Final = 1024 * 1024 * 1024
+"""Raw text of a segment that `optimize` makes: a file of some 120 MB, as lakehouse engines like them."""
 
 OPEN_SEGMENTS: Final = 64
 """Partitions that a writer keeps open at a time; one more, and the one that waited longest is sealed."""

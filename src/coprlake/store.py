@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from coprlake.config import OPTIMIZED_LEVEL, SEGMENT_BYTES, VACUUM_HOURS
+from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES, SEGMENT_BYTES, VACUUM_HOURS
 from coprlake.errors import ConflictError, NotFoundError, UsageError
 from coprlake.files import Folder
 from coprlake.predicate.predicates import EVERYTHING, Contains, Predicate
@@ -227,7 +227,7 @@ class Table:
     def optimize(
         self,
         *,
-        target_bytes: int = SEGMENT_BYTES,
+        target_bytes: int = OPTIMIZED_SEGMENT_BYTES,
         level: int = OPTIMIZED_LEVEL,
         full: bool = False,
         progress: optimizing.Progress | None = None,

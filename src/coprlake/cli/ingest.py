@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -20,9 +20,12 @@ from coprlake.config import SEGMENT_BYTES
 from coprlake.errors import UsageError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from coprlake.intake.options import IntakeReport
     from coprlake.intake.reading import Intake
     from coprlake.store import Table
-    from coprlake.table.writer import TableWriter, WriteReport
+    from coprlake.table.writer import WriteReport
 
 _FORMATS = ("auto", "text", "ndjson", "csv", "syslog", "access", "parquet")
 _NO_PARTITIONS = "none"
@@ -48,6 +51,12 @@ class _Target:
                 return create_table(self.uri, partition_by=columns, grams=self.grams)
             return create_table(self.uri, grams=self.grams)
         return open_table(self.uri)
+
+    def version(self) -> int | None:
+        """The newest version; None without a table."""
+        from coprlake.store import open_table, table_exists
+
+        return open_table(self.uri).version if table_exists(self.uri) else None
 
     def check(self) -> None:
         """Refuse what cannot be done before anything is read.
@@ -167,7 +176,7 @@ class _Ingested:
     type=parse_size,
     metavar="SIZE",
     default=SEGMENT_BYTES,
-    show_default="1GiB",
+    show_default=f"{SEGMENT_BYTES >> 20}MiB",
     help="Raw text of a segment.",
 )
 @click.option(
@@ -209,12 +218,8 @@ def ingest(
     ingested = _Ingested(table, is_dry_run=dry_run)
     with Intake(files, ReadOptions(**reading), stdin=sys.stdin.buffer) as intake:
         _refuse_own_files(intake, table)
-        with _told_what_is_left(ingested), progress_bar("ingesting", intake.total_bytes) as advance:
-            if dry_run:
-                for _ in _advancing(intake, advance):
-                    pass
-            else:
-                _write(intake, target, ingested, advance)
+        with _told_what_is_left(target), progress_bar("ingesting", intake.total_bytes) as advance:
+            _run(intake, target, ingested, advance)
     ingested.seconds = time.perf_counter() - started
     ingested.reading = asdict(intake.report) | {"formats": dict(intake.report.formats)}
     if as_json:
@@ -234,51 +239,61 @@ def _refuse_own_files(intake: "Intake", table: str) -> None:
         raise UsageError(f"{own} is a file of the table itself; name the logs, or put the table elsewhere")
 
 
-def _advancing(intake: "Intake", advance: Advance) -> Iterator[Any]:
-    """The batches, while the bar goes on."""
+class _Begun:
+    """An intake whose first batch was read already: a table is made when there is something to put into it."""
+
+    def __init__(self, intake: "Intake") -> None:
+        self.report = intake.report
+        self._batches = iter(intake)
+        self.first = next(self._batches, None)
+
+    def __iter__(self) -> "Iterator[pa.RecordBatch]":
+        if self.first is not None:
+            yield self.first
+            yield from self._batches
+
+
+def _run(intake: "Intake", target: _Target, ingested: _Ingested, advance: Advance) -> None:
+    """Read all, and write it unless this is a dry run."""
+    from coprlake.ingest import ingest as ingest_all
+
     done = 0
-    for batch in intake:
-        yield batch
-        advance(intake.report.bytes_read - done)
-        done = intake.report.bytes_read
 
+    def progress(report: "IntakeReport") -> None:
+        nonlocal done
+        advance(report.bytes_read - done)
+        done = report.bytes_read
 
-def _write(intake: "Intake", target: _Target, ingested: _Ingested, advance: Advance) -> None:
-    """Append all batches; the table is made when the first record comes."""
-    batches = _advancing(intake, advance)
-    first = next(batches, None)
-    if first is None:
+    if ingested.is_dry_run:
+        for _ in intake:
+            progress(intake.report)
         return
-    with target.open().writer(searchable=False, segment_bytes=target.segment_bytes) as writer:
-        written = intake.report.raw_bytes
-        writer.append(first, raw_bytes=written)
-        committed = _commit_if_enough(writer, target, ingested, 0, written)
-        for batch in batches:
-            writer.append(batch, raw_bytes=intake.report.raw_bytes - written)
-            written = intake.report.raw_bytes
-            committed = _commit_if_enough(writer, target, ingested, committed, written)
-        ingested.add(writer.close())
-
-
-def _commit_if_enough(writer: "TableWriter", target: _Target, ingested: _Ingested, committed: int, written: int) -> int:
-    """Commit after so many bytes; returns how many are committed."""
-    if target.commit_bytes is None or written - committed < target.commit_bytes:
-        return committed
-    ingested.add(writer.commit())
-    return written
+    begun = _Begun(intake)
+    if begun.first is None:
+        return
+    written = ingest_all(
+        target.open(),
+        cast("Intake", begun),
+        segment_bytes=target.segment_bytes,
+        commit_bytes=target.commit_bytes,
+        progress=progress,
+    )
+    for report in written.written:
+        ingested.add(report)
 
 
 @contextmanager
-def _told_what_is_left(ingested: _Ingested) -> Iterator[None]:
+def _told_what_is_left(target: _Target) -> Iterator[None]:
     """After an error or Ctrl-C say what is in the table."""
+    before = target.version() if target.commit_bytes is not None else None
     try:
         yield
     except BaseException:
-        if ingested.commits:
-            kept, commits = figures.amount(ingested.records, "record"), figures.amount(ingested.commits, "commit")
-            note(f"{kept} of {commits} are in {ingested.table}; the rest was not added")
-        elif not ingested.is_dry_run:
-            note(f"nothing was added to {ingested.table}")
+        after = target.version() if target.commit_bytes is not None else None
+        if after is not None and after > (before or 0):
+            note(f"what was committed before that stays in {target.uri}, version {after}; the rest was not added")
+        else:
+            note(f"nothing was added to {target.uri}")
         raise
 
 

@@ -8,7 +8,7 @@ from coprlake.cli.filters import table_argument
 from coprlake.cli.messages import color_option, note
 from coprlake.cli.progress import progress_bar
 from coprlake.cli.reports import echo_json
-from coprlake.config import OPTIMIZED_LEVEL, SEGMENT_BYTES
+from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES
 
 
 @click.command(short_help="Merge small segments into large ones.")
@@ -17,8 +17,8 @@ from coprlake.config import OPTIMIZED_LEVEL, SEGMENT_BYTES
     "--target-size",
     type=parse_size,
     metavar="SIZE",
-    default=SEGMENT_BYTES,
-    show_default="1GiB",
+    default=OPTIMIZED_SEGMENT_BYTES,
+    show_default=f"{OPTIMIZED_SEGMENT_BYTES >> 20}MiB",
     help="Raw text of a merged segment.",
 )
 @click.option(

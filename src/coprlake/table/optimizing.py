@@ -13,8 +13,8 @@ from coprlake.config import (
     FULL_SIGNATURE_BITS,
     MERGEABLE_BYTES,
     OPTIMIZED_LEVEL,
+    OPTIMIZED_SEGMENT_BYTES,
     POSTING_LIMIT,
-    SEGMENT_BYTES,
     SIGNATURE_BITS,
 )
 from coprlake.errors import FormatError
@@ -87,7 +87,7 @@ def optimize(
     log: DeltaLog,
     snapshot: Snapshot,
     *,
-    target_bytes: int = SEGMENT_BYTES,
+    target_bytes: int = OPTIMIZED_SEGMENT_BYTES,
     level: int = OPTIMIZED_LEVEL,
     full: bool = False,
     gram_fields: frozenset[str] = frozenset(),
