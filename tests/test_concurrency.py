@@ -5,7 +5,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -92,10 +92,8 @@ def _append_in_process(path: str, first: int, commits: int) -> None:
 def _optimize_in_process(path: str, rounds: int) -> None:
     table = open_table(path)
     for _ in range(rounds):
-        try:
+        with suppress(ConflictError):
             table.optimize()
-        except ConflictError:
-            pass
         time.sleep(0.01)
 
 
@@ -150,7 +148,7 @@ def test_threads_append_to_one_table(tmp_path: Path) -> None:
         for number in range(8):
             table.append(records(first + number * 10, 10))
 
-    run_all(*(lambda first=first: job(first) for first in range(0, 4000, 1000)))  # type: ignore[misc]
+    run_all(*(lambda first=first: job(first) for first in range(0, 4000, 1000)))
     assert ids(table) == [first + n for first in range(0, 4000, 1000) for n in range(80)]
 
 
@@ -164,7 +162,7 @@ def test_threads_append_to_one_writer(tmp_path: Path) -> None:
                 if number % 3 == 0:
                     writer.commit()
 
-        run_all(*(lambda first=first: job(first) for first in range(0, 3000, 1000)))  # type: ignore[misc]
+        run_all(*(lambda first=first: job(first) for first in range(0, 3000, 1000)))
     assert ids(table) == [first + n for first in range(0, 3000, 1000) for n in range(100)]
     assert table.verify(deep=True).is_sound
 
@@ -360,11 +358,11 @@ def test_optimize_raises_a_conflict_when_its_segments_are_gone(tmp_path: Path) -
     snapshot = stale.snapshot()
     table.optimize()
     stale.snapshot = lambda: snapshot  # type: ignore[method-assign]
-    before = {path for path in tmp_path.rglob("*.parquet")}
+    before = set(tmp_path.rglob("*.parquet"))
     with pytest.raises(ConflictError):
         stale.optimize()
     assert ids(open_table(tmp_path / "table")) == [0, 1, 2, 3]
-    assert {path for path in tmp_path.rglob("*.parquet")} == before
+    assert set(tmp_path.rglob("*.parquet")) == before
 
 
 def test_delete_begins_anew_when_its_segments_are_gone(tmp_path: Path) -> None:

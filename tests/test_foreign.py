@@ -1,6 +1,7 @@
 """Tables that somebody else wrote: found as they are, indexed beside, never changed."""
 
 import json
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -118,10 +119,8 @@ def test_types_that_conflict_between_files_are_an_error_of_ours_or_text(tmp_path
     pq.write_table(pa.table({"content": ["b"], "k": ["text"]}), tmp_path / "b.parquet")
     table = open_table(tmp_path)
     assert table.search("b").count() == 1
-    try:
+    with suppress(CoprlakeError):
         assert len(list(table.search().rows())) in (1, 2)
-    except CoprlakeError:
-        pass
 
 
 def test_a_folder_without_times_and_content(tmp_path: Path) -> None:
@@ -177,8 +176,7 @@ def test_times_that_are_numbers_are_no_times(tmp_path: Path) -> None:
 
 
 def test_files_by_duckdb_and_pandas(tmp_path: Path) -> None:
-    arrow = rows()
-    duckdb.sql(f"copy (select * from arrow) to '{tmp_path}/duck.parquet' (format parquet, compression zstd)")
+    duckdb.from_arrow(rows()).write_parquet(f"{tmp_path}/duck.parquet", compression="zstd")
     frame: pd.DataFrame = rows(10).to_pandas().set_index("id", drop=False).rename_axis("index")
     frame.to_parquet(tmp_path / "pandas.parquet")
     table = open_table(tmp_path)

@@ -177,8 +177,7 @@ def test_results_in_every_form(table: Table) -> None:
     assert arrow.num_rows == 19
     assert search.count() == 19
     assert sorted(search.to_pandas()["id"]) == sorted(arrow.column("id").to_pylist())
-    reader = search.reader()
-    assert duckdb.sql("select count(*), max(id) from reader").fetchall() == [(19, 93)]
+    assert duckdb.from_arrow(search.reader()).aggregate("count(*), max(id)").fetchall() == [(19, 93)]
     assert sum(batch.num_rows for batch in search) == 19
     assert len(list(search.rows())) == 19
     assert all(batch.schema == search.schema for batch in search)
@@ -225,7 +224,7 @@ def test_the_report_tells_what_time_and_partition_pruned(table: Table) -> None:
 
 def test_the_figures_of_a_report_add_up(table: Table) -> None:
     for options in ({}, {"since": START + timedelta(hours=50)}, {"order": "newest"}):
-        report = table.search(contains("c3"), **options).explain()  # type: ignore[arg-type]
+        report = table.search(contains("c3"), **options).explain()
         pruned = report.batches_pruned_by_sketch + report.batches_pruned_by_time
         assert report.batches == report.batches_opened + pruned
         ruled_out = (
@@ -272,8 +271,8 @@ def test_context_in_one_batch(tmp_path: Path) -> None:
     limited = list(table.search("hit", context=1, limit=1).rows())
     assert [row["id"] for row in limited] == [2, 4, 6]
     assert table.search("hit", context=1).count() == 2
-    found = [row["id"] for row in table.search("hit", context=1, columns=["id"]).rows()]
-    assert found == [2, 4, 6, 8, 10, 12]
+    chosen = [row["id"] for row in table.search("hit", context=1, columns=["id"]).rows()]
+    assert chosen == [2, 4, 6, 8, 10, 12]
 
 
 def test_a_view_is_one_moment(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_the_assigner_keeps_all_records_and_the_order_of_each_source(
     number = 0
     sizes: list[int] = []
     for part in parts:
-        rows = []
+        rows: list[dict[str, Any]] = []
         for source, size in part:
             rows.append({"source": None if source == 5 else f"s{source}", "content": "x" * size, "id": number})
             sizes.append(size + 1)

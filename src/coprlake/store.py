@@ -23,6 +23,7 @@ from coprlake.records import DAY, SCHEMA
 from coprlake.segment.mutable import SegmentOptions
 from coprlake.segment.sealed import SealedSegment
 from coprlake.table import deleting, indexing, information, optimizing, vacuuming, verifying
+from coprlake.table.conforming import lake_type
 from coprlake.table.delta_log import DeltaLog
 from coprlake.table.parquet_folder import ParquetFolder
 from coprlake.table.snapshot import Snapshot, open_segments
@@ -58,7 +59,8 @@ def create_table(
     """
     folder = Folder.of(uri)
     columns = [partition_by] if isinstance(partition_by, str) else list(partition_by or ())
-    fields = {field.name: field for field in [*SCHEMA, *(schema or ())]}
+    fields = {field.name: field for field in SCHEMA}
+    fields |= {field.name: pa.field(field.name, lake_type(field.type)) for field in schema or ()}
     if DAY in columns:
         fields.setdefault(DAY, pa.field(DAY, pa.date32()))
     for name in columns:
@@ -84,6 +86,10 @@ def open_table(uri: str | os.PathLike[str]) -> "Table":
     if folder.entry("") is not None:
         raise NotFoundError(f"{folder.uri}: this is a file, not the folder of a table; check the path")
     if folder.exists() and not folder.exists("_delta_log"):
+        inner = next((file.name for file in folder.list() if "/_delta_log/" in file.name), None)
+        if inner is not None:  # its files include those of old versions, and of deleted records
+            table = inner.partition("/_delta_log/")[0]
+            raise NotFoundError(f"{folder.uri}: this folder is no table, but holds some; open {table} in it")
         return Table(ParquetFolder(folder))
     return Table(DeltaLog.open(folder))
 
@@ -132,6 +138,11 @@ class Table:
         """The columns that data files are told apart by."""
         return self._log.partition_by
 
+    @property
+    def gram_fields(self) -> frozenset[str]:
+        """The fields besides the content that can be searched inside of words."""
+        return frozenset(name for name in self._log.configuration.get(GRAMS_PROPERTY, "").split(",") if name)
+
     def snapshot(self) -> Snapshot:
         """The segments of the newest version."""
         state = self._stat()
@@ -167,7 +178,7 @@ class Table:
         log = self._delta_log("append")
         options = replace(options or SegmentOptions(), searchable=searchable)
         if not options.gram_fields:
-            options = replace(options, gram_fields=self._gram_fields())
+            options = replace(options, gram_fields=self.gram_fields)
         writer = TableWriter(log, scratch_options(options, log), segment_bytes=segment_bytes, guard=self._lock)
         if searchable:
             self._writers.add(writer)
@@ -203,7 +214,11 @@ class Table:
         """
         if isinstance(predicate, str):
             predicate = Contains(predicate)
+        elif not isinstance(predicate, Predicate):
+            raise UsageError(f"expected a predicate or a text to search for, found {predicate!r}")
         around = Context(context, context) if isinstance(context, int) else Context(*context)
+        if min(around) < 0:
+            raise UsageError(f"the context is {context}; expected 0 or more")
         options = SearchOptions(
             since=microseconds(since, FOREVER[0]),
             until=microseconds(until, FOREVER[1]),
@@ -239,7 +254,7 @@ class Table:
             target_bytes=target_bytes,
             level=level,
             full=full,
-            gram_fields=self._gram_fields(),
+            gram_fields=self.gram_fields,
             progress=progress,
         )
 
@@ -260,7 +275,7 @@ class Table:
             raise UsageError("this would delete every record; name a predicate or a time")
         doomed = deleting.Doomed(predicate, microseconds(since, FOREVER[0]), microseconds(until, FOREVER[1]))
         log = self._delta_log("delete")
-        options = scratch_options(SegmentOptions(searchable=False, gram_fields=self._gram_fields()), log)
+        options = scratch_options(SegmentOptions(searchable=False, gram_fields=self.gram_fields), log)
         return deleting.delete(log, self.snapshot, doomed, options, progress)
 
     def retain(self, age: timedelta, predicate: Predicate = EVERYTHING) -> deleting.DeleteReport:
@@ -294,7 +309,7 @@ class Table:
         report = indexing.index(
             self._log.folder,
             segments,
-            gram_fields=frozenset(grams) | self._gram_fields(),
+            gram_fields=frozenset(grams) | self.gram_fields,
             rebuild=rebuild,
             progress=progress,
         )
@@ -336,15 +351,12 @@ class Table:
             )
         return DeltaLog.open(self._log.folder)
 
-    def _gram_fields(self) -> frozenset[str]:
-        return frozenset(name for name in self._log.configuration.get(GRAMS_PROPERTY, "").split(",") if name)
-
 
 def microseconds(moment: Time, default: int) -> int:
     """A point in time as microseconds since 1970."""
     if moment is None:
         return default
-    if isinstance(moment, int):
+    if isinstance(moment, int) and not isinstance(moment, bool):
         return moment
     if isinstance(moment, timedelta):
         moment = datetime.now(UTC) - moment
@@ -353,8 +365,10 @@ def microseconds(moment: Time, default: int) -> int:
             moment = datetime.fromisoformat(moment)
         except ValueError as error:
             raise UsageError(f"{moment!r} is no time; expected ISO 8601, such as 2026-11-16T03:55:00Z") from error
-    elif not isinstance(moment, datetime):
+    elif isinstance(moment, date) and not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+    if not isinstance(moment, datetime):
+        raise UsageError(f"{moment!r} is no time; expected a datetime, ISO text, microseconds, or a timedelta")
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return round((moment - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(microseconds=1))
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

@@ -81,7 +81,7 @@ class _Target:
             raise UsageError(
                 f"{self.uri}: the table is partitioned by {have}, which cannot be changed; leave out --partition-by"
             )
-        missing = sorted(set(self.grams) - table._gram_fields())
+        missing = sorted(set(self.grams) - table.gram_fields)
         if missing:
             raise UsageError(
                 f"{self.uri}: the table was made without --grams {missing[0]}, which cannot be changed; "

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from coprlake.kernel import I32Array, I64Array, U8Array, i64, kernel, word_of
 from coprlake.tokens.fingerprint import as_bytes
-from coprlake.tokens.query import symbol_class
-from coprlake.tokens.rules import SYMBOLS
+from coprlake.tokens.rules import LAST_BLANK, LAST_MARK, LAST_WORD, SYMBOLS
 
 Mask = npt.NDArray[np.bool_]
 
@@ -47,7 +46,8 @@ class Needle(NamedTuple):
 
 
 def _classes() -> U8Array:
-    return np.array([symbol_class(int(symbol)) for symbol in SYMBOLS], np.uint8)
+    """As `symbol_class` has it; not asked of the kernel, which would have to be loaded for that."""
+    return np.searchsorted([LAST_WORD, LAST_MARK, LAST_BLANK], SYMBOLS).astype(np.uint8)
 
 
 CLASS_OF: Final = _classes()

@@ -66,7 +66,7 @@ def units_by_time(segments: Iterable[Searchable], plan_of: PlanOf, *, newest_fir
 def _segment_bound(segment: Searchable, newest_first: bool) -> int:
     """Where the segment's first result can be; what the log does not know comes first."""
     entry = getattr(segment, "entry", None)
-    first, last = (entry.first_time, entry.last_time) if entry else ALWAYS
+    first, last = (entry.first_time, entry.latest_time) if entry else ALWAYS
     return _place(last if newest_first else first, newest_first)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coprlake.errors import CoprlakeError, FormatError, UsageError
+from coprlake.errors import CoprlakeError, FormatError, UnreadableDataError, UsageError
 from coprlake.predicate.finding import Mask
 from coprlake.predicate.matching import Matcher
 from coprlake.predicate.predicates import EVERYTHING, Predicate
@@ -218,7 +218,7 @@ class Search:
         left = self._options.limit
         for table in tables if left != 0 else ():
             if left is not None:
-                table = _first_matches(table, left)
+                table = _first_matches(table, left, self._options.context.after)
                 left -= int(np.asarray(table.column("match")).sum()) if self._options.context else table.num_rows
             yield table
             if left is not None and left <= 0:
@@ -286,7 +286,7 @@ class Search:
             if self._options.context:
                 found.records = with_context(unit, records, mask, self._surroundings(matcher, records), schema)
             else:
-                found.records = aligned(records.filter(pa.array(mask)), schema)
+                found.records = self._aligned(records.filter(pa.array(mask)), schema, segment.name)
         report.add_seconds("read", read - started)
         report.add_seconds("filter", filtered - read)
         if found.records is not None:
@@ -333,6 +333,21 @@ class Search:
         inside = (numbers >= self._options.since) & (numbers < self._options.until)
         return inside & ~np.asarray(times.is_null()) if times.null_count else inside
 
+    def _aligned(self, records: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
+        """The records with the columns of the result: nulls where the segment has none, and the result's types."""
+        columns = []
+        for wanted in schema:
+            if wanted.name not in records.schema.names:
+                columns.append(pa.nulls(records.num_rows, wanted.type))
+                continue
+            column = records.column(wanted.name)
+            try:
+                columns.append(column if column.type == wanted.type else column.cast(wanted.type))
+            except pa.ArrowException:
+                self._refuse(_other_type(name, wanted, column.type))
+                columns.append(pa.nulls(records.num_rows, wanted.type))
+        return pa.Table.from_arrays(columns, schema=schema)
+
     def _matcher(self, schema: pa.Schema) -> Matcher:
         matcher = self._matchers.get(schema)
         if matcher is None:
@@ -357,27 +372,30 @@ class Search:
         self.report.problem(str(error))
 
 
+def _other_type(name: str, wanted: pa.Field, found: pa.DataType) -> UnreadableDataError:
+    return UnreadableDataError(
+        name,
+        section=f"column {wanted.name}",
+        expected=f"values that become {wanted.type}",
+        found=str(found),
+        advice="the values are left out of the result; name other columns, or give the files one type",
+    )
+
+
 def _plain(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def aligned(records: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The records with the columns of the result: nulls where the segment has none, and the result's types."""
-    columns = []
-    for wanted in schema:
-        if wanted.name not in records.schema.names:
-            columns.append(pa.nulls(records.num_rows, wanted.type))
-            continue
-        column = records.column(wanted.name)
-        columns.append(column if column.type == wanted.type else column.cast(wanted.type))
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _first_matches(table: pa.Table, count: int) -> pa.Table:
-    """The records up to the last of so many matches, with what follows it as context."""
+def _first_matches(table: pa.Table, count: int, after: int) -> pa.Table:
+    """The records up to the last of so many matches, with what follows it as its context."""
     if "match" not in table.schema.names:
         return table.slice(0, count)
     places = np.flatnonzero(np.asarray(table.column("match")))
     if len(places) <= count:
         return table
-    return table.slice(0, int(places[count]))
+    last = int(places[count - 1])
+    groups = np.asarray(table.column("group"))
+    end = last + 1
+    while end < min(int(places[count]), last + 1 + after) and groups[end] == groups[last]:
+        end += 1
+    return table.slice(0, end)

@@ -38,6 +38,11 @@ class SegmentEntry:
     has_all_times: bool = False  # whether surely every record has a timestamp
     modified_ns: int = 0  # 0: a data file of this name never changes
 
+    @property
+    def latest_time(self) -> int:
+        """The latest time that `last_time` may stand for: other writers state milliseconds, rounded down."""
+        return self.last_time + 999 if self.last_time % 1000 == 0 else self.last_time
+
 
 class SealedSegment:
     """An open segment. Nothing is read before it is asked for; several threads may ask.
@@ -130,7 +135,7 @@ class SealedSegment:
         stored = [name for name in names if name not in self.constants]
         row_count = self.metadata.row_group(batch).num_rows
         try:
-            records = self._file().read_row_group(batch, columns=stored, use_threads=False)
+            records = without_views(self._file().read_row_group(batch, columns=stored, use_threads=False))
         except (OSError, pa.ArrowException) as error:
             raise self._unreadable(error) from error
         for name in names:
@@ -199,7 +204,8 @@ class SealedSegment:
                 if source.size() != self.entry.data_bytes:
                     raise self._unreadable(f"{source.size()} bytes")
                 file = pq.ParquetFile(source)
-                metadata, schema = file.metadata, file.schema_arrow.remove_metadata()
+                metadata = file.metadata
+                schema = without_views(file.schema_arrow.empty_table()).schema.remove_metadata()
         except (OSError, pa.ArrowException) as error:
             raise self._unreadable(error) from error
         batches = self.sidecar.description.batch_count if self.sidecar else metadata.num_row_groups
@@ -223,6 +229,17 @@ class SealedSegment:
             found=str(found).partition("\n")[0],
             advice="bring the file back from a copy, or drop it from the table with `coprlake delete`",
         )
+
+
+_PLAIN_TYPES: Final = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+
+
+def without_views(records: pa.Table) -> pa.Table:
+    """The records with plain types for views of text, which other writers use and few of Arrow's functions take."""
+    for place, (name, kind) in enumerate(zip(records.schema.names, records.schema.types, strict=True)):
+        if kind in _PLAIN_TYPES:
+            records = records.set_column(place, name, records.column(place).cast(_PLAIN_TYPES[kind]))
+    return records
 
 
 def _microseconds(value: object) -> int:

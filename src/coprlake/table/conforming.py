@@ -141,18 +141,29 @@ def as_timestamps(column: pa.Array) -> pa.Array:
             column = column.cast(pa.timestamp(kind.unit, "UTC"))
         return column.cast(TIMESTAMP_TYPE, safe=False)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        if pa.types.is_floating(kind):
-            column = pc.if_else(pc.is_finite(column), column, None)
-        numbers = np.asarray(column.cast(pa.float64(), safe=False).fill_null(0))
-        scale = np.select([abs(numbers) < 1e11, abs(numbers) < 1e14, abs(numbers) < 1e17], [1e6, 1e3, 1.0], 1e-3)
-        exact = (
-            column.cast(pa.int64()) if pa.types.is_integer(kind) and (scale == 1.0).all() else (numbers * scale).round()
-        )
-        values = pa.array(np.asarray(exact.fill_null(0) if isinstance(exact, pa.Array) else exact).astype(np.int64))
-        return pc.if_else(column.is_null(), None, values).cast(pa.timestamp("us")).cast(TIMESTAMP_TYPE)
+        return _epoch_times(column)
     if pa.types.is_date(kind):
         return column.cast(pa.timestamp("us")).cast(TIMESTAMP_TYPE)
     return _parse_times(column.cast(pa.string()))
+
+
+def _epoch_times(column: pa.Array) -> pa.Array:
+    """Numbers since 1970; seconds, milliseconds, microseconds and nanoseconds of our times differ in size."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_finite(column), column, None)
+        numbers = np.asarray(column.cast(pa.float64()).fill_null(0.0))
+        if (abs(numbers) > 1e20).any():
+            raise UsageError(f"{abs(numbers).max()} is no timestamp; expected seconds since 1970 or a part of them")
+        scale = np.select([abs(numbers) < 1e11, abs(numbers) < 1e14, abs(numbers) < 1e17], [1e6, 1e3, 1.0], 1e-3)
+        values = np.rint(numbers * scale).astype(np.int64)
+    else:
+        whole = np.asarray(column.cast(pa.int64()).fill_null(0))
+        size = np.abs(whole)
+        conditions = [size < 10**11, size < 10**14, size < 10**17]
+        values = np.select(conditions, [whole * 1_000_000, whole * 1000, whole], whole // 1000)
+    return pc.if_else(column.is_null(), None, pa.array(values)).cast(pa.timestamp("us")).cast(TIMESTAMP_TYPE)
 
 
 def _parse_times(texts: pa.Array) -> pa.Array:
@@ -253,7 +264,7 @@ def with_attributes(batch: pa.RecordBatch, columns: Mapping[str, pa.Array]) -> p
     rows = []
     for number, pairs in enumerate(old):
         more = [(name, values[number]) for name, values in texts.items() if values[number] is not None]
-        rows.append([*(pairs or []), *more] or None)
+        rows.append([*more, *(pairs or [])] or None)  # of two values of a key the first counts
     attributes = pa.array(rows, ATTRIBUTES_TYPE)
     if ATTRIBUTES in batch.schema.names:
         return batch.set_column(batch.schema.get_field_index(ATTRIBUTES), ATTRIBUTES, attributes)

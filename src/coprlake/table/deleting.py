@@ -53,15 +53,15 @@ class Doomed:
     def is_whole(self, segment: SealedSegment) -> bool:
         """Whether all records of the segment go, by what the log says of it."""
         entry = segment.entry
-        known = entry.has_all_times and ALWAYS[0] < entry.first_time <= entry.last_time < ALWAYS[1]
+        known = entry.has_all_times and ALWAYS[0] < entry.first_time <= entry.latest_time < ALWAYS[1]
         unbounded = (self.since, self.until) == ALWAYS
-        inside = unbounded or (known and self.since <= entry.first_time and entry.last_time < self.until)
+        inside = unbounded or (known and self.since <= entry.first_time and entry.latest_time < self.until)
         return inside and decide(self.predicate, segment.constants) is True
 
     def may_touch(self, segment: SealedSegment) -> bool:
         """Whether some record of the segment may go, by the log and the sketch."""
         entry = segment.entry
-        if entry.last_time < self.since or entry.first_time >= self.until:
+        if entry.latest_time < self.since or entry.first_time >= self.until:
             return False
         if decide(self.predicate, segment.constants) is False:
             return False
@@ -190,7 +190,8 @@ def _rewrite(
         return
     stored = [name for name in segment.schema.names if name not in segment.constants]
     schema = pa.schema([segment.schema.field(name) for name in stored])
-    name = f"{segment.name.rpartition('/')[0]}/{uuid.uuid4().hex}.parquet".lstrip("/")
+    folder_name, slash, own_name = segment.name.rpartition("/")
+    name = f"{folder_name}{slash}{own_name[:16]}-{uuid.uuid4().hex}.parquet"  # keeps its place in the order of names
     copy = MutableSegment(folder, name, schema, options, segment.constants)
     try:
         for batch, mask in enumerate(masks):

@@ -165,7 +165,7 @@ class DeltaLog:
 
     def entries(self) -> list[SegmentEntry]:
         """All data files of this version, in the order of their names."""
-        actions = pa.table(self._table.get_add_actions())
+        actions = self._actions()
         partition = actions.column("partition").to_pylist() if "partition" in actions.schema.names else None
         names = [unquote(path) for path in actions.column("path").to_pylist()]
         rows = actions.column("num_records").to_pylist()
@@ -179,13 +179,17 @@ class DeltaLog:
                 data_bytes=sizes[number],
                 row_count=rows[number],
                 first_time=first[number],
-                last_time=_untruncated(last[number]),
+                last_time=last[number],
                 has_all_times=nulls[number] == 0,
                 partition=partition[number] if partition else {},
             )
             for number in range(len(names))
         ]
         return sorted(entries, key=lambda entry: entry.name)
+
+    def _actions(self) -> pa.Table:
+        """The files as delta-rs tells of them; `pa.table` would import pandas for that."""
+        return pa.RecordBatchReader.from_stream(self._table.get_add_actions()).read_all()
 
     def history(self) -> list[dict[str, Any]]:
         """What happened, newest first."""
@@ -254,7 +258,7 @@ class DeltaLog:
 
     def names(self) -> set[str]:
         """The data files of this version."""
-        return {unquote(path) for path in pa.table(self._table.get_add_actions()).column("path").to_pylist()}
+        return {unquote(path) for path in self._actions().column("path").to_pylist()}
 
     def _has_landed(self, add: Sequence[NewFile], remove: Sequence[SegmentEntry]) -> bool:
         """Whether a commit that ended with an error is in the log nevertheless: the checkpoint after it may fail."""
@@ -335,7 +339,7 @@ class DeltaLog:
             raise _too_new(self.folder, "deletion vectors: run REORG TABLE ... APPLY (PURGE) in Spark first")
 
     def _has_deletion_vectors(self) -> bool:
-        return bool(pa.table(self._table.deletion_vectors()).num_rows)
+        return bool(pa.RecordBatchReader.from_stream(self._table.deletion_vectors()).read_all().num_rows)
 
     def _check_writable(self) -> None:
         protocol = self._table.protocol()
@@ -353,11 +357,6 @@ def _time_statistics(actions: pa.Table, side: str, unknown: int) -> list[int]:
     if not pa.types.is_timestamp(times.type):
         return [unknown] * actions.num_rows
     return list(times.cast(pa.timestamp("us")).cast(pa.int64()).fill_null(unknown).to_pylist())
-
-
-def _untruncated(last_time: int) -> int:
-    """The latest time that a maximum may stand for: others write milliseconds, rounded down."""
-    return last_time + 999 if last_time % 1000 == 0 else last_time
 
 
 def _null_counts(actions: pa.Table) -> list[int | None]:

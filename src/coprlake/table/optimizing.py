@@ -1,7 +1,6 @@
 """Small segments become large ones: sketches are merged without the logs, data is compressed harder."""
 
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -31,7 +30,7 @@ from coprlake.sketch.merge import add_sealed
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.sealing import encode
 from coprlake.table.delta_log import DeltaLog, NewFile
-from coprlake.table.partitioning import folder_of, log_text
+from coprlake.table.partitioning import fresh_name, log_text
 from coprlake.table.snapshot import Snapshot
 
 Progress = Callable[[int], None]
@@ -62,7 +61,7 @@ def estimated_raw_bytes(segment: SealedSegment) -> int:
 
 
 def groups_to_merge(segments: Sequence[SealedSegment], target_bytes: int, *, full: bool) -> list[list[SealedSegment]]:
-    """Segments of one partition, neighbours in time, that together make one of about the target's size."""
+    """Segments of one partition that came one after the other and together make one of about the target's size."""
     by_partition: dict[tuple[tuple[str, object], ...], list[SealedSegment]] = {}
     for segment in segments:
         if full or estimated_raw_bytes(segment) < target_bytes // 2:
@@ -71,7 +70,7 @@ def groups_to_merge(segments: Sequence[SealedSegment], target_bytes: int, *, ful
     for members in by_partition.values():
         group: list[SealedSegment] = []
         size = batches = 0
-        for segment in sorted(members, key=lambda member: (member.entry.first_time, member.name)):
+        for segment in sorted(members, key=lambda member: member.name):  # as they came
             own = estimated_raw_bytes(segment)
             if group and (size + own > target_bytes or batches + segment.batch_count > POSTING_LIMIT):
                 groups.append(group)
@@ -110,7 +109,7 @@ def optimize(
     started = time.perf_counter()
     report = OptimizeReport(segments_before=len(snapshot.segments), segments_after=len(snapshot.segments))
     for group in groups_to_merge(snapshot.segments, target_bytes, full=full):
-        name = fresh_name(log.partition_by, group[0])
+        name = _name_beside(log.partition_by, group[0])
         merger = None
         try:
             merger = SegmentMerger(log.folder, name, group, level=level, full=full, gram_fields=gram_fields)
@@ -266,10 +265,10 @@ def _is_mergeable(segment: SealedSegment) -> bool:
     return True
 
 
-def fresh_name(partition_by: Sequence[str], segment: SealedSegment) -> str:
-    """A name that nobody has, in the folder of the segment's partition."""
+def _name_beside(partition_by: Sequence[str], segment: SealedSegment) -> str:
+    """A name for a data file of the same partition."""
     partition = tuple(log_text(segment.entry.partition[name]) for name in partition_by)
-    return f"{folder_of(partition_by, partition)}{uuid.uuid4().hex}.parquet"
+    return fresh_name(partition_by, partition)
 
 
 def _joint_schema(segments: Iterable[SealedSegment]) -> pa.Schema:

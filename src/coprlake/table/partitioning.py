@@ -1,5 +1,7 @@
 """Which partition does a record belong to, and where does its data lie?"""
 
+import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Final
@@ -81,6 +83,11 @@ def folder_of(columns: Sequence[str], partition: Partition) -> str:
         for name, value in zip(columns, partition, strict=True)
     )
     return "".join(parts)
+
+
+def fresh_name(columns: Sequence[str], partition: Partition) -> str:
+    """A name that no data file has; names of one partition ascend with the time at which they were given."""
+    return f"{folder_of(columns, partition)}{time.time_ns():016x}-{uuid.uuid4().hex}.parquet"
 
 
 def constants(partition: Mapping[str, Any], schema: pa.Schema) -> dict[str, pa.Scalar]:

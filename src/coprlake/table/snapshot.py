@@ -84,7 +84,7 @@ class Snapshot:
         self.schema = schema
         self.version = version
         self.first_times = np.array([segment.entry.first_time for segment in segments], np.int64)
-        self.last_times = np.array([segment.entry.last_time for segment in segments], np.int64)
+        self.last_times = np.array([segment.entry.latest_time for segment in segments], np.int64)
         self._pool: SketchPool | None = None
 
     @property

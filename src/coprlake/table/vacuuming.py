@@ -27,7 +27,8 @@ def vacuum(log: DeltaLog, *, retention_hours: float = VACUUM_HOURS, dry_run: boo
     """
     report = VacuumReport(dry_run)
     sizes = {entry.name: entry.size_bytes for entry in log.folder.list()}
-    report.data_files = log.vacuum(retention_hours, dry_run=dry_run)
+    named = log.vacuum(retention_hours, dry_run=dry_run)
+    report.data_files = [name for name in named if name in sizes]  # delta-rs also names what was removed long ago
     report.bytes = sum(sizes.get(name, 0) for name in report.data_files)
     gone = set(report.data_files)
     youngest_ns = time.time_ns() - int(retention_hours * 3600e9)

@@ -1,7 +1,6 @@
 """Appending: records go to the open segment of their partition; a commit makes all of them part of the table."""
 
 import threading
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,7 +15,7 @@ from coprlake.segment.sealed import SealedSegment, SegmentEntry
 from coprlake.segment.searchable import Searchable
 from coprlake.table.conforming import arrow_batches, conform, tidy
 from coprlake.table.delta_log import DeltaLog, NewFile
-from coprlake.table.partitioning import Partition, constants, folder_of, split, with_day
+from coprlake.table.partitioning import Partition, constants, fresh_name, split, with_day
 
 
 @dataclass
@@ -206,7 +205,7 @@ class TableWriter:
             fields |= {field.name: field for field in like.schema if field.name not in fields}
             self._seal(like.name)
         self._make_room(1)
-        name = f"{folder_of(self._partition_by, partition)}{uuid.uuid4().hex}.parquet"
+        name = fresh_name(self._partition_by, partition)
         values = constants(dict(zip(self._partition_by, partition, strict=True)), self._schema)
         columns = pa.schema([fields[column] for column in self._schema.names if column in fields])
         segment = MutableSegment(self._log.folder, name, columns, self._options, values)

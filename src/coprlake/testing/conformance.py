@@ -75,7 +75,7 @@ def record_batch(rows: Sequence[Row], schema: pa.Schema = SCHEMA) -> pa.RecordBa
 
 
 def plain(row: Row) -> str:
-    """A row as text that can be counted: without what is missing, and without the day, which only says the time again."""
+    """A row as text that can be counted: without what is missing, and without the day, which repeats the time."""
     kept = {name: value for name, value in row.items() if value is not None and name != DAY}
     pairs = sorted(map(tuple, kept.pop(ATTRIBUTES, [])), key=lambda pair: pair[0])  # the order counts for one key only
     if pairs:
@@ -414,10 +414,10 @@ def check_law(
     assert not search.report.problems or not stored.is_indexed, search.report.problems
     assert search.count() == len(expected)
     for order in ("newest", "oldest"):
-        in_order = list(stored.table.search(predicate, order=order, **bounds).rows())  # type: ignore[arg-type]
+        in_order = list(stored.table.search(predicate, order=order, **bounds).rows())
         assert Counter(map(plain, in_order)) == counted, order
         check_sorted([row[TIMESTAMP] for row in in_order], newest_first=order == "newest")
-        some = list(stored.table.search(predicate, order=order, limit=limit, **bounds).rows())  # type: ignore[arg-type]
+        some = list(stored.table.search(predicate, order=order, limit=limit, **bounds).rows())
         assert [row[TIMESTAMP] for row in some] == [row[TIMESTAMP] for row in in_order[:limit]], order
         assert not Counter(map(plain, some)) - counted, order
     some = list(stored.table.search(predicate, limit=limit, **bounds).rows())
