@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from coprlake.errors import CoprlakeError
-from coprlake.ingest import IngestReport, ingest
+from coprlake.ingestion import IngestReport, ingest
 from coprlake.intake.reading import Intake, ReadOptions
 from coprlake.predicate.predicates import Contains, Predicate, Term
 from coprlake.segment.sealed import SealedSegment

@@ -17,7 +17,7 @@ LAYERS = [
     {"table"},
     {"query"},
     {"store"},
-    {"ingest"},
+    {"ingestion"},
     {"testing"},
     {"cli"},
 ]

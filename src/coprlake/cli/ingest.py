@@ -255,7 +255,7 @@ class _Begun:
 
 def _run(intake: "Intake", target: _Target, ingested: _Ingested, advance: Advance) -> None:
     """Read all, and write it unless this is a dry run."""
-    from coprlake.ingest import ingest as ingest_all
+    from coprlake.ingestion import ingest as ingest_all
 
     done = 0
 

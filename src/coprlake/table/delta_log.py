@@ -287,7 +287,9 @@ class DeltaLog:
                 return
             except CommitFailedError:
                 time.sleep(random.uniform(0, 0.01) * (attempt + 1))
-            except (DeltaError, OSError) as error:
+            except OSError as error:
+                raise StorageError(f"{self.folder.uri}: columns could not be added; {_first_line(error)}") from error
+            except DeltaError as error:
                 names = ", ".join(field.name for field in missing)
                 raise UsageError(f"{self.folder.uri}: cannot add {names}; {_first_line(error)}") from error
         raise ConflictError(f"{self.folder.uri}: others changed the columns again and again; try again")
