@@ -17,7 +17,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt scripts/make_venv.sh
 	@PYTHON=$(PYTHON) sh scripts/make_venv.sh $(VENV)
 	@touch $@
 
-demo: setup  ## generate logs, index them, find needles
+demo: setup  ## bring generated logs into a table, find needles, read it with DuckDB
 	@$(RUN) -m benchmarks.demo
 
 # Numba's cache does not notice when a kernel that another one contains has changed.

@@ -313,3 +313,35 @@ def test_many_commits_make_checkpoints(tmp_path: Path) -> None:
     DeltaTable(str(tmp_path / "table")).create_checkpoint()
     assert ids(open_table(tmp_path / "table")) == list(range(103))
     assert ids(table) == list(range(103))
+
+
+def test_values_that_do_not_fit_are_kept_in_a_table_without_attributes(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path), pa.table({"source": [1, 2], "id": [0, 1], "content": ["a", "b"]}))
+    table = open_table(tmp_path)
+    table.append([{"id": 2, "content": "c", "extra": 1}, {"id": 3, "content": "d", "extra": 2}])
+    table.append([{"id": 4, "content": "e", "extra": "no number"}])
+    assert ids(table) == [0, 1, 2, 3, 4]
+    assert ids(table, equals("extra", "no number")) == [4]
+    table.optimize()
+    assert ids(table, equals("extra", "no number")) == [4]
+
+
+def test_a_delete_by_time_spares_records_without_a_time(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path), pa.table({"id": [0, 1], "content": ["a", "b"]}))
+    table = open_table(tmp_path)
+    assert table.delete(until=START).rows == 0
+    table.append([{"id": 2, "content": "c", "timestamp": START}])
+    assert table.delete(until=START + timedelta(hours=1)).rows == 1
+    assert ids(table) == [0, 1]
+    assert table.delete(equals("id", 1)).rows == 1
+    assert ids(table) == [0]
+
+
+def test_a_timestamp_of_text_is_no_time(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path), pa.table({"timestamp": ["2024-06-01", "soon"], "id": [0, 1], "content": ["a", "b"]}))
+    table = open_table(tmp_path)
+    assert ids(table) == [0, 1]
+    assert len(list(table.search(order="newest").rows())) == 2
+    assert table.search(since=START + timedelta(days=1)).count() == 0
+    assert table.delete(until=START + timedelta(days=-1)).rows == 0
+    assert ids(table) == [0, 1]

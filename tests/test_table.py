@@ -103,6 +103,47 @@ def test_types_that_delta_lacks_are_replaced_or_refused(tmp_path: Path, kind: pa
     assert table.search().count() == 1
 
 
+@pytest.mark.parametrize("name", ["with space", "ä", "per%20cent", "100%", "a#b", "a?b", "a+b", "a=b", "quo'te"])
+def test_a_table_in_a_folder_of_any_name(tmp_path: Path, name: str) -> None:
+    table = create_table(tmp_path / name)
+    for number in range(3):
+        table.append([line(0, id=number)])
+    again = open_table(tmp_path / name)
+    again.optimize()
+    again.delete(equals("id", 1))
+    again.vacuum(retention_hours=0)
+    assert ids(open_table(tmp_path / name)) == [0, 2]
+    assert ids(table) == [0, 2]
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_table_may_be_moved(tmp_path: Path) -> None:
+    create_table(tmp_path / "here").append([line(0)])
+    (tmp_path / "here").rename(tmp_path / "there")
+    table = open_table(tmp_path / "there")
+    search = table.search("line 0")
+    assert search.count() == 1
+    assert search.report.problems == []
+    assert table.verify(deep=True).is_sound
+
+
+def test_a_table_may_be_partitioned_by_typed_columns(tmp_path: Path) -> None:
+    kinds = {"fraction": pa.float64(), "moment": pa.timestamp("us", "UTC"), "truth": pa.bool_(), "whole": pa.int32()}
+    table = create_table(tmp_path / "table", schema=pa.schema(list(kinds.items())), partition_by=list(kinds))
+    values = {"fraction": 0.1, "moment": NOON + timedelta(microseconds=5), "truth": True, "whole": -7}
+    for number in range(2):
+        table.append([line(number, **values), line(number + 2)])
+    for each in (table, open_table(tmp_path / "table")):
+        for name, value in values.items():
+            assert ids(each, equals(name, value)) == [0, 1], name
+            assert {row[name] for row in each.search(equals(name, value)).rows()} == {value}
+        each.optimize()
+    assert table.info().segments == 2
+    table.delete(equals("truth", True))
+    assert ids(open_table(tmp_path / "table")) == [2, 3]
+    assert DeltaTable(table.uri).to_pyarrow_table().num_rows == 2
+
+
 # --- what may be appended ---
 
 

@@ -33,7 +33,7 @@ OPTIMIZED_SEGMENT_BYTES: Final = 1024 * 1024 * 1024
 OPEN_SEGMENTS: Final = 64
 """Partitions that a writer keeps open at a time; one more, and the one that waited longest is sealed."""
 
-MERGEABLE_BYTES: Final = 16 * 1024 * 1024
+MERGEABLE_BYTES: Final = 4 * 1024 * 1024
 """A segment with less raw text keeps whole fingerprints, so that `optimize` can merge it without the logs."""
 
 DATA_LEVEL: Final = 3
