@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import duckdb
 import numpy as np
 from rich.console import Console
@@ -158,7 +159,7 @@ def run(megabytes: float, seed: int, folder: Path, console: Console) -> int:
     console.print(grid)
     example = ask(table, present_needles(table)[0], use_sketches=True, rounds=5)
     console.print("\n[bold]What one of them did (coprlake explain):[/]")
-    console.print(explanation(example.report, table, example.seconds) + "\n", markup=False)
+    console.print(click.unstyle(explanation(example.report, table, example.seconds)) + "\n", markup=False)
     console.print(size_grid(table))
     grid, seen = duckdb_grid(folder / "table", console)
     console.print(grid)

@@ -29,9 +29,50 @@ def sketch_table(run: dict[str, Any]) -> str:
     return "\n".join(["| what | figure |", "|---|---|", *(f"| {name} | {figure} |" for name, figure in rows.items())])
 
 
+SCENARIOS = {
+    "term_id": "term(ID): 16 random letters",
+    "contains_id": "contains(ID)",
+    "term_ip": "term(IP): three groups of three digits",
+    "contains_ip": "contains(IP)",
+    "term_extracted": "term(extracted): a long word of the logs",
+}
+
+
+def store_table(run: dict[str, Any]) -> str:
+    """What a newcomer wants to know of a run of `benchmarks.store`, as Markdown."""
+    rows = {
+        "ingest: read, parse, index, compress, write, commit": (
+            f"{run['ingest_over_zstd3']:.1f} x the time of zstd level 3 on the same batches "
+            f"({run['raw_bytes'] / 1e6 / run['ingest_seconds']:.0f} MB/s), "
+            f"{run['peak_memory_bytes'] / 1e6:.0f} MB of memory"
+        ),
+        "data files": (
+            f"{run['data_percent']:.1f} % of raw, {run['data_over_zstd3']:.2f} x bare zstd "
+            f"(the content alone {run['content_over_zstd3']:.2f})"
+        ),
+        "sidecars": f"{run['index_percent']:.2f} % of raw",
+        "open a segment, not yet in memory": (
+            f"{run['open_microseconds']:.0f} us until its sketch is checked and can be asked"
+        ),
+        "search for an absent term, warm, through the Python API": f"{run['absent_microseconds']:.0f} us",
+        "scan of the whole table": f"{run['scan_gigabytes_per_second']:.2f} GB/s of raw text on one core",
+    }
+    lines = ["| what | figure |", "|---|---|", *(f"| {name} | {figure} |" for name, figure in rows.items())]
+    lines += ["", "| search | queries a second | times as fast as the scan | batches opened for nothing |"]
+    lines.append("|---|---|---|---|")
+    for scenario, name in SCENARIOS.items():
+        both = run["queries"][scenario]
+        lines.append(
+            f"| {name} | {both['coprlake']['queries_per_second']:,.0f} | {both['speedup_over_scan']:,.1f} | "
+            f"{100 * both['coprlake']['error_rate']:.2f} % |"
+        )
+    return "\n".join(lines)
+
+
 def main() -> int:
     """Print the table of the run that is named."""
-    print(sketch_table(json.loads(Path(sys.argv[1]).read_text())))
+    run = json.loads(Path(sys.argv[1]).read_text())
+    print(store_table(run) if "queries" in run else sketch_table(run))
     return 0
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import demo, signature_bits, sketch
+from benchmarks import demo, intake, signature_bits, sketch, store
 
 PROMISED = {
     "raw_bytes", "zstd3_seconds", "index_seconds", "seal_seconds", "distinct_tokens", "bits_per_token",
@@ -31,16 +31,52 @@ def test_the_sketch_benchmark_prints_for_people(capsys: pytest.CaptureFixture[st
     assert "overhead_percent" in capsys.readouterr().out
 
 
-def test_the_demo_misses_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert demo.main(["--megabytes", "3"]) == 0
+def test_the_demo_misses_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo.main(["--megabytes", "3", "--folder", str(tmp_path / "demo")]) == 0
     out = capsys.readouterr().out
-    assert "no matching batch was missed" in out
-    assert "whole sketch" in out
+    assert "every search found what the scan found, and DuckDB sees every record" in out
+    assert "ruled out by sketch" in out
 
 
 def test_the_demo_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert demo.main(["--samples", str(tmp_path / "nowhere")]) == 2
+    assert demo.main(["--megabytes", "0", "--folder", str(tmp_path / "demo")]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+STORE_FIGURES = {
+    "ingest_seconds", "zstd3_seconds", "data_bytes", "sketch_bytes", "raw_bytes", "open_microseconds", "queries",
+    "scan_gigabytes_per_second", "absent_microseconds", "peak_memory_bytes",
+}  # fmt: skip
+
+
+def test_the_store_benchmark_finds_the_same_lines_both_ways(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "QUERIES", 5)
+    assert store.main(["--megabytes", "3", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert not STORE_FIGURES - set(figures)
+    assert set(figures["queries"]) == {"term_id", "contains_id", "term_ip", "contains_ip", "term_extracted"}
+    for both in figures["queries"].values():
+        assert both["coprlake"]["lines"] == both["scan"]["lines"]
+    assert figures["queries"]["term_extracted"]["coprlake"]["lines"] >= 5
+
+
+def test_the_store_benchmark_takes_logs_of_your_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "QUERIES", 3)
+    lines = [f"2026-11-16 03:55:00 INFO handled request{i:08d} from client{i % 7:08d}" for i in range(2000)]
+    (tmp_path / "own.log").write_text("\n".join(lines))
+    assert store.main(["--logs", str(tmp_path)]) == 0
+    assert "term_extracted" in capsys.readouterr().out
+    assert store.main(["--logs", str(tmp_path / "nowhere")]) == 2
     assert "nowhere" in capsys.readouterr().err
+
+
+def test_the_intake_benchmark_has_a_figure_for_each_format(capsys: pytest.CaptureFixture[str]) -> None:
+    assert intake.main(["--megabytes", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)
 
 
 def test_the_signature_table_has_a_row_for_each_size(

@@ -122,6 +122,9 @@ def test_a_match_in_the_context_of_another_batch_is_a_match_there_too(tmp_path: 
     found = list(table.search("hit", context=1).rows())
     assert {row[ID] for row in found} == {1, 2, 3, 4}
     assert all(row["match"] == (row[ID] in (2, 3)) for row in found)
+    for limit in (1, 2, 3):
+        limited = list(table.search("hit", context=1, limit=limit).rows())
+        assert len({row[ID] for row in limited if row["match"]}) >= min(limit, 2)
 
 
 def test_context_of_a_record_without_a_source_is_of_such_records(tmp_path: Path) -> None:

@@ -2,32 +2,42 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import coprlake
-from benchmarks.figures import sketch_table
+from benchmarks.figures import sketch_table, store_table
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
-def test_the_readme_example_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_in_the_documents_run_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``expression  # value`` is a claim: the text of the value, or how the array prints."""
     monkeypatch.chdir(tmp_path)
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    names: dict[str, object] = {}
     checked = 0
-    lines = []
-    for line in example.splitlines():
-        claim = re.match(r"( *)(sketch\.candidates.*?) +# array\(\[(.*?)\]\)", line)
-        if claim:
-            indent, call, expected = claim.groups()
-            line = f"{indent}assert {call}.tolist() == [{expected}]"
-            checked += 1
-        lines.append(line)
-    exec(compile("\n".join(lines), "README.md", "exec"), names)
-    assert checked == 3
+    for document in (ROOT / "README.md", ROOT / "docs" / "sketch.md"):
+        for example in re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL):
+            names: dict[str, object] = {}
+            lines = []
+            for line in example.splitlines():
+                claim = re.match(r"( *)([\w.]+\(.*?\)+) {2,}# (array\(\[.*?\]\)|\d+|\[.*?\])", line)
+                if claim:
+                    indent, call, expected = claim.groups()
+                    shown = f"_shown({call})"
+                    line = f"{indent}assert {shown} == {expected!r}, {shown}"
+                    checked += 1
+                lines.append(line)
+            exec(compile("\n".join(lines), str(document), "exec"), names | {"_shown": _shown})
+    assert checked >= 6
+
+
+def _shown(value: object) -> str:
+    return f"array({value.tolist()})" if isinstance(value, np.ndarray) else repr(value)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -45,11 +55,14 @@ def test_every_public_name_can_be_imported_and_is_documented() -> None:
         _ = coprlake.no_such_name
 
 
-def test_the_figures_in_the_readme_come_from_the_run_it_names() -> None:
-    text = (ROOT / "README.md").read_text()
-    marker = re.search(r"<!-- figures: (\S+) -->\n\n(.*?)\n\n", text, re.DOTALL)
+@pytest.mark.parametrize(("document", "table"), [("README.md", store_table), ("docs/sketch.md", sketch_table)])
+def test_the_figures_in_a_document_come_from_the_run_it_names(
+    document: str, table: Callable[[dict[str, Any]], str]
+) -> None:
+    text = (ROOT / document).read_text()
+    marker = re.search(r"<!-- figures: (\S+) -->\n\n(.*?)\n\n<!-- end -->", text, re.DOTALL)
     assert marker
-    assert marker[2] == sketch_table(json.loads((ROOT / marker[1]).read_text()))
+    assert marker[2] == table(json.loads((ROOT / marker[1]).read_text()))
 
 
 def test_nothing_names_a_path_of_somebodys_machine() -> None:
