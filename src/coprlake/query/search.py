@@ -23,7 +23,7 @@ from coprlake.query.planning import FOREVER, Planner, View
 from coprlake.query.report import SearchReport
 from coprlake.records import CONTENT, DAY, SOURCE, TIMESTAMP, TIMESTAMP_TYPE
 from coprlake.segment.sealed import SealedSegment
-from coprlake.segment.searchable import Searchable
+from coprlake.segment.searchable import Searchable, has_times
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,10 @@ class SearchOptions:
             raise UsageError(f"unknown order {self.order!r}; expected one of {', '.join(ORDERS)}")
         if self.limit is not None and self.limit < 0:
             raise UsageError(f"the limit is {self.limit}; expected 0 or more")
+        if self.columns is not None and len(set(self.columns)) != len(self.columns):
+            raise UsageError(f"a column is named twice: {', '.join(self.columns)}")
+        if self.columns is not None and not self.columns:
+            raise UsageError("no columns are named; leave them out to get all")
         if self.threads is not None and self.threads < 1:
             raise UsageError(f"threads are {self.threads}; expected 1 or more")
 
@@ -161,7 +165,12 @@ class Search:
             schema = pa.schema([schema.field(name) for name in self._options.columns])
         else:
             schema = pa.schema([field for field in schema if field.name != DAY])
-        return pa.schema([*schema, *MATCH]) if self._options.context else schema
+        if not self._options.context:
+            return schema
+        taken = [field.name for field in MATCH if field.name in schema.names]
+        if taken:
+            raise UsageError(f"with a context the result has a column {taken[0]} of its own; name other columns")
+        return pa.schema([*schema, *MATCH])
 
     def _planner(self, *, needs_times: bool) -> Planner:
         options = self._options
@@ -186,7 +195,7 @@ class Search:
     def _ordered(self, view: View, schema: pa.Schema) -> Iterator[pa.Table]:
         """Results in the asked order, in tables of any size."""
         newest_first = self._options.order == "newest"
-        in_order = self._options.order != "any" and TIMESTAMP in view.snapshot.schema.names
+        in_order = self._options.order != "any" and has_times(view.snapshot.schema)
         is_sorted = in_order and not self._options.context  # what stands together stays together
         planner = self._planner(needs_times=in_order)
         with self.report.phase("prune"):
@@ -218,7 +227,8 @@ class Search:
         left = self._options.limit
         for table in tables if left != 0 else ():
             if left is not None:
-                table = _first_matches(table, left, self._options.context.after)
+                context = self._options.context
+                table = _first_matches(table, left, context.after) if context else table.slice(0, left)
                 left -= int(np.asarray(table.column("match")).sum()) if self._options.context else table.num_rows
             yield table
             if left is not None and left <= 0:
@@ -326,7 +336,7 @@ class Search:
         return True
 
     def _time_mask(self, records: pa.Table) -> Mask:
-        if TIMESTAMP not in records.schema.names:
+        if not has_times(records.schema):
             return np.zeros(records.num_rows, bool)
         times = records.column(TIMESTAMP).cast(pa.timestamp("us")).cast(pa.int64())
         numbers = np.asarray(times.fill_null(FOREVER[0]))
@@ -388,8 +398,6 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 def _first_matches(table: pa.Table, count: int, after: int) -> pa.Table:
     """The records up to the last of so many matches, with what follows it as its context."""
-    if "match" not in table.schema.names:
-        return table.slice(0, count)
     places = np.flatnonzero(np.asarray(table.column("match")))
     if len(places) <= count:
         return table

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from coprlake.kernel import I64Array
 from coprlake.predicate.required import Profile
+from coprlake.records import TIMESTAMP
 from coprlake.sketch.algebra import Program
 
 NO_PROFILE = Profile({}, complete=False)
@@ -47,6 +48,11 @@ class Searchable(Protocol):
 
     def stored_bytes(self, batch: int, columns: Sequence[str]) -> int:
         """What reading them reads."""
+
+
+def has_times(schema: pa.Schema) -> bool:
+    """Whether records of this schema have a time at all."""
+    return TIMESTAMP in schema.names and pa.types.is_timestamp(schema.field(TIMESTAMP).type)
 
 
 def time_range(records: pa.Table | pa.RecordBatch, column: str) -> tuple[int, int]:

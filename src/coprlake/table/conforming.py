@@ -244,7 +244,11 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> tuple[pa.RecordBatch, l
         names.append(name)
         columns.append(column)
     fitted = pa.RecordBatch.from_arrays(columns, names)
-    return (with_attributes(fitted, strangers) if strangers else fitted), missing
+    if not strangers:
+        return fitted, missing
+    if ATTRIBUTES not in (*schema.names, *names):
+        missing.append(pa.field(ATTRIBUTES, ATTRIBUTES_TYPE))
+    return with_attributes(fitted, strangers), missing
 
 
 def _fitted(column: pa.Array, kind: pa.DataType) -> pa.Array | None:

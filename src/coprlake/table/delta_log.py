@@ -28,6 +28,7 @@ from coprlake.segment.mutable import SegmentReport
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.searchable import ALWAYS
 from coprlake.segment.sidecar import sidecar_name
+from coprlake.table.partitioning import log_text
 
 READER_VERSION: Final = 3
 READER_FEATURES: Final = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors"})
@@ -86,7 +87,7 @@ class DeltaLog:
             UnreadableTableError: its protocol is newer than what is understood here.
         """
         try:
-            return cls(DeltaTable(folder.uri), folder)
+            return cls(DeltaTable(folder.delta_uri), folder)
         except TableNotFoundError as error:
             raise NotFoundError(f"{folder.uri}: {_why_no_table(folder)}") from error
         except DeltaProtocolError as error:
@@ -118,7 +119,7 @@ class DeltaLog:
                 raise StorageError(f"{folder.root}: the folder cannot be made; {error.strerror}") from error
         try:
             table = DeltaTable.create(
-                folder.uri,
+                folder.delta_uri,
                 Schema.from_arrow(schema),
                 mode="error",
                 partition_by=list(partition_by),
@@ -126,7 +127,7 @@ class DeltaLog:
                 raise_if_key_not_exists=False,
             )
         except DeltaError as error:
-            if DeltaTable.is_deltatable(folder.uri):
+            if DeltaTable.is_deltatable(folder.delta_uri):
                 raise ConflictError(f"{folder.uri}: there is a table already; open it instead") from error
             raise StorageError(f"{folder.uri}: the table could not be made; {_first_line(error)}") from error
         return cls(table, folder)
@@ -309,7 +310,7 @@ class DeltaLog:
         now = int(time.time() * 1000)
         actions: list[AddAction | RemoveAction] = [file.action(data_change=data_change) for file in add]
         for entry in remove:
-            partition = {name: None if value is None else str(value) for name, value in entry.partition.items()}
+            partition = {name: log_text(value) for name, value in entry.partition.items()}
             actions.append(RemoveAction(entry.name, data_change, now, entry.data_bytes, partition))
         self._table.create_write_transaction(
             actions,

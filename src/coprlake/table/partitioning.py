@@ -95,5 +95,10 @@ def constants(partition: Mapping[str, Any], schema: pa.Schema) -> dict[str, pa.S
     scalars = {}
     for name, value in partition.items():
         kind = schema.field(name).type if name in schema.names else pa.string()
-        scalars[name] = pa.scalar(value, pa.string()).cast(kind) if isinstance(value, str) else pa.scalar(value, kind)
+        if isinstance(value, str):
+            text = pa.scalar(value, pa.string())
+            is_time = pa.types.is_timestamp(kind)  # the log has no zone, which means UTC
+            scalars[name] = text.cast(pa.timestamp("us")).cast(kind) if is_time else text.cast(kind)
+        else:
+            scalars[name] = pa.scalar(value, kind)
     return scalars
