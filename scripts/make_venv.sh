@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the virtual environment: finds a Python, installs Debian's venv package if that is all that is missing.
+# Makes the virtual environment: finds a Python, and installs what is missing of Debian's packages for venv and Java.
 set -eu
 venv=$1
 python=${PYTHON:-python3}
@@ -17,6 +17,18 @@ if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
     echo "setup: installing python3-venv"
     as_root apt-get update -qq && as_root apt-get install -y -qq python3-venv >/dev/null ||
         fail "could not install python3-venv; install it by hand and try again"
+fi
+
+# Spark needs Java; everything else works without.
+java_version() { java -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1; }
+if ! command -v java >/dev/null 2>&1 || [ "$(java_version)" -lt 17 ] 2>/dev/null; then
+    advice="install a Java runtime, version 17 or newer: the tests with Spark need it, nothing else does"
+    if command -v apt-get >/dev/null 2>&1; then
+        echo "setup: installing a Java runtime"
+        { as_root apt-get update -qq && as_root apt-get install -y -qq default-jre-headless >/dev/null; } || echo "setup: $advice" >&2
+    else
+        echo "setup: $advice" >&2
+    fi
 fi
 
 echo "setup: installing packages into $venv"

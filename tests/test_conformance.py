@@ -25,7 +25,7 @@ from coprlake.testing.conformance import (
 from coprlake.testing.predicates import STATUS, USERAPP, Row, predicates, rows, texts_in
 
 GENERATE = (Phase.explicit, Phase.reuse, Phase.generate)  # shrinking would store thousands of tables
-few = settings(max_examples=8, phases=GENERATE)
+few = settings(max_examples=6, phases=GENERATE)
 MOMENTS = st.none() | st.sampled_from([row[TIMESTAMP] for row in numbered([{TIMESTAMP: None}] * 4)])
 
 

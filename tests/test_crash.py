@@ -69,7 +69,7 @@ def test_an_ingest_that_is_killed_at_any_time_keeps_what_it_committed(path: Path
     new_table(path, 1)
     chance = random.Random(17)
     count = ROWS
-    for _ in range(15):
+    for _ in range(9):
         told, code = mortals.live("ingest", path, seconds=chance.uniform(0.02, 0.5))
         assert code == -9, told
         count = check_ingested(path, told, count)

@@ -52,11 +52,6 @@ class Folder:
     def __repr__(self) -> str:
         return f"Folder({self.uri!r})"
 
-    @property
-    def delta_uri(self) -> str:
-        """As delta-rs wants it: it decodes plain paths, so that a percent sign in one has to be encoded."""
-        return Path(self.root).as_uri() if self.is_local else self.uri
-
     def path(self, name: str) -> str:
         """The file's path on its file system."""
         return f"{self.root}/{name}" if name else self.root

@@ -16,7 +16,7 @@ from coprlake.kernel import I64Array, U8Array
 from coprlake.predicate.required import Profile
 from coprlake.records import TIMESTAMP
 from coprlake.segment.page import page_bytes
-from coprlake.segment.searchable import ALWAYS, NO_PROFILE
+from coprlake.segment.searchable import ALWAYS, NO_PROFILE, has_times
 from coprlake.segment.sidecar import Sidecar, sidecar_name
 from coprlake.sketch.algebra import Program
 
@@ -123,7 +123,7 @@ class SealedSegment:
         metadata = self.metadata
         both = np.tile(np.array(ALWAYS, np.int64), (metadata.num_row_groups, 1))
         column = next((i for i in range(metadata.num_columns) if metadata.schema.column(i).path == TIMESTAMP), None)
-        for number in range(metadata.num_row_groups if column is not None else 0):
+        for number in range(metadata.num_row_groups if column is not None and has_times(self.schema) else 0):
             statistics = metadata.row_group(number).column(column).statistics
             if statistics is not None and statistics.has_min_max and statistics.null_count == 0:
                 both[number] = _microseconds(statistics.min), _microseconds(statistics.max)

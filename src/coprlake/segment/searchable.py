@@ -52,7 +52,10 @@ class Searchable(Protocol):
 
 def has_times(schema: pa.Schema) -> bool:
     """Whether records of this schema have a time at all."""
-    return TIMESTAMP in schema.names and pa.types.is_timestamp(schema.field(TIMESTAMP).type)
+    if TIMESTAMP not in schema.names:
+        return False
+    kind = schema.field(TIMESTAMP).type
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
 def time_range(records: pa.Table | pa.RecordBatch, column: str) -> tuple[int, int]:

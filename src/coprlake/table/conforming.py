@@ -152,7 +152,7 @@ def _epoch_times(column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_finite(column), column, None)
+        column = pc.if_else(pc.is_nan(column), None, column)  # how data frames say that it is missing
         numbers = np.asarray(column.cast(pa.float64()).fill_null(0.0))
         if (abs(numbers) > 1e20).any():
             raise UsageError(f"{abs(numbers).max()} is no timestamp; expected seconds since 1970 or a part of them")
