@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from coprlake.errors import CoprlakeError, FormatError, UnreadableDataError, Usa
 from coprlake.predicate.finding import Mask
 from coprlake.predicate.matching import Matcher
 from coprlake.predicate.predicates import EVERYTHING, Predicate
-from coprlake.predicate.screening import screen_of
+from coprlake.predicate.screening import Screen, screen_of
 from coprlake.query.context import MATCH, Context, Surroundings, with_context
 from coprlake.query.ordering import ORDERS, Order, TimeSorter, Unit, units_by_time, units_in_any_order
 from coprlake.query.planning import FOREVER, Planner, View
@@ -86,9 +87,13 @@ class Search:
         self._options = options
         self._matchers: dict[pa.Schema, Matcher] = {}
         self._numbers = itertools.count()
-        self._screen = screen_of(predicate, CONTENT)
         self._is_bounded = (options.since, options.until) != FOREVER
         self.report = SearchReport()
+
+    @cached_property
+    def _screen(self) -> Screen | None:
+        """Made when the first batch is opened: most searches open none."""
+        return screen_of(self._predicate, CONTENT)
 
     @property
     def schema(self) -> pa.Schema:
@@ -319,9 +324,9 @@ class Search:
         """
         report = self.report
         wasteful = report.batches_for_nothing >= report.batches_opened // 2 and report.batches_pruned_by_sketch == 0
-        if self._screen is None or not (wasteful or report.batches_for_nothing > max(4, report.batches_opened // 2)):
+        if not (wasteful or report.batches_for_nothing > max(4, report.batches_opened // 2)):
             return False
-        if not isinstance(unit.segment, SealedSegment):
+        if self._screen is None or not isinstance(unit.segment, SealedSegment):
             return False
         started = time.perf_counter()
         page = unit.segment.page(unit.batch, CONTENT)
