@@ -14,7 +14,7 @@ import pyarrow as pa
 from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES, SEGMENT_BYTES, VACUUM_HOURS
 from coprlake.errors import ConflictError, NotFoundError, UsageError
 from coprlake.files import Folder
-from coprlake.predicate.predicates import EVERYTHING, Contains, Predicate
+from coprlake.predicate.predicates import EVERYTHING, Combinable, Contains, Predicate
 from coprlake.query.context import Context
 from coprlake.query.ordering import Order
 from coprlake.query.planning import FOREVER, View
@@ -214,11 +214,9 @@ class Table:
         """
         if isinstance(predicate, str):
             predicate = Contains(predicate)
-        elif not isinstance(predicate, Predicate):
+        elif not isinstance(predicate, Combinable):
             raise UsageError(f"expected a predicate or a text to search for, found {predicate!r}")
-        around = Context(context, context) if isinstance(context, int) else Context(*context)
-        if min(around) < 0:
-            raise UsageError(f"the context is {context}; expected 0 or more")
+        around = _NO_CONTEXT if context == 0 else _context(context)
         options = SearchOptions(
             since=microseconds(since, FOREVER[0]),
             until=microseconds(until, FOREVER[1]),
@@ -350,6 +348,16 @@ class Table:
                 "ingest it into a table of its own"
             )
         return DeltaLog.open(self._log.folder)
+
+
+_NO_CONTEXT = Context()
+
+
+def _context(context: int | tuple[int, int]) -> Context:
+    around = Context(context, context) if isinstance(context, int) else Context(*context)
+    if min(around) < 0:
+        raise UsageError(f"the context is {context}; expected 0 or more")
+    return around
 
 
 def microseconds(moment: Time, default: int) -> int:

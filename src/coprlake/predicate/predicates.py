@@ -27,7 +27,7 @@ Operator: TypeAlias = Literal["<", "<=", ">", ">="]
 _SHOWN_VALUES: Final = 5
 
 
-class _Combined:
+class Combinable:
     """What all predicates can do."""
 
     __slots__ = ()
@@ -43,7 +43,7 @@ class _Combined:
 
 
 def _checked(predicate: object) -> "Predicate":
-    if not isinstance(predicate, _Combined):
+    if not isinstance(predicate, Combinable):
         raise UsageError(f"expected a predicate, found {predicate!r}")
     return cast("Predicate", predicate)
 
@@ -88,7 +88,7 @@ def _call(name: str, field: str, *values: str, case_sensitive: bool = False) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class _Text(_Combined):
+class _Text(Combinable):
     """A text to be found in a field."""
 
     text: str
@@ -173,7 +173,7 @@ class Regex(_Text):
 
 
 @dataclass(frozen=True, slots=True)
-class Equals(_Combined):
+class Equals(Combinable):
     """The whole value is this one.
 
     A column with a type of its own is compared by that type: ``"404"`` is 404 if the column has numbers. Text is
@@ -193,7 +193,7 @@ class Equals(_Combined):
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf(_Combined):
+class OneOf(Combinable):
     """The whole value is one of these, as by `Equals`."""
 
     field: str
@@ -214,7 +214,7 @@ class OneOf(_Combined):
 
 
 @dataclass(frozen=True, slots=True)
-class Compare(_Combined):
+class Compare(Combinable):
     """The value is less (or more) than this one, by the type of the column.
 
     Text is compared with text byte by byte, case and all; with a number by the number it spells, if it does. What
@@ -236,7 +236,7 @@ class Compare(_Combined):
 
 
 @dataclass(frozen=True, slots=True)
-class Exists(_Combined):
+class Exists(Combinable):
     """The field has a value."""
 
     field: str
@@ -249,7 +249,7 @@ class Exists(_Combined):
 
 
 @dataclass(frozen=True, slots=True)
-class And(_Combined):
+class And(Combinable):
     """All parts match; without parts, every record does."""
 
     parts: tuple["Predicate", ...]
@@ -262,7 +262,7 @@ class And(_Combined):
 
 
 @dataclass(frozen=True, slots=True)
-class Or(_Combined):
+class Or(Combinable):
     """Some part matches; without parts, no record does."""
 
     parts: tuple["Predicate", ...]
@@ -275,7 +275,7 @@ class Or(_Combined):
 
 
 @dataclass(frozen=True, slots=True)
-class Not(_Combined):
+class Not(Combinable):
     """The part does not match: also where its field is missing."""
 
     part: "Predicate"

@@ -1,7 +1,8 @@
 """From a predicate to the batches that have to be opened."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +19,7 @@ from coprlake.table.snapshot import Snapshot
 FOREVER = (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
 
 
-@dataclass(frozen=True)
-class View:
+class View(NamedTuple):
     """All that a search looks at: the segments of a version, and what writers of this process have not committed."""
 
     snapshot: Snapshot
@@ -34,7 +34,7 @@ class SegmentPlan:
     batches: I64Array
     first_times: I64Array
     last_times: I64Array
-    has_times: bool = field(default=True)
+    has_times: bool = True
 
 
 class Planner:
@@ -65,7 +65,6 @@ class Planner:
         self._needs_times = needs_times or self._is_bounded
         self._use_sketches = use_sketches
         self._report = report
-        self._fields = fields_of(predicate)
         self._planned: dict[int, tuple[Profile, Demand]] = {}
 
     def segments(self, view: View) -> list[Searchable]:
@@ -137,7 +136,10 @@ class Planner:
 
     def _by_partition(self, snapshot: Snapshot, chosen: I64Array | None) -> I64Array | None:
         """Those of the chosen segments whose partition does not rule them out."""
-        if self._fields.isdisjoint(snapshot.partition_by):
+        field = getattr(self._predicate, "field", None)  # of a predicate that is no combination
+        if field is None and fields_of(self._predicate).isdisjoint(snapshot.partition_by):
+            return chosen
+        if field is not None and field not in snapshot.partition_by:
             return chosen
         numbers = range(len(snapshot.segments)) if chosen is None else chosen.tolist()
         verdicts: dict[int, bool] = {}

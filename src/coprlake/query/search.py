@@ -27,7 +27,7 @@ from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import Searchable, has_times
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class SearchOptions:
     """How a search is done.
 
