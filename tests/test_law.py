@@ -18,13 +18,14 @@ from coprlake import (
     MutableSketch,
     SealedSketch,
     SketchWriter,
+    UsageError,
     all_of,
     all_tokens,
     any_of,
     contains_tokens,
     term_tokens,
 )
-from coprlake.sketch.algebra import And, Expression, Or, Token, compile_expression
+from coprlake.sketch.algebra import And, Expression, Or, Token, compile_all_tokens, compile_expression
 from coprlake.sketch.immutable import CANNOT, MIGHT, may_match_any
 from coprlake.sketch.merge import add_sealed
 from coprlake.sketch.query import Sketch
@@ -95,6 +96,37 @@ def test_expressions_leave_what_sets_would_leave(columns: list[np.ndarray], expr
             (verdict,) = may_match_any([sealed], compile_expression(expression))
             assert verdict == MIGHT or not expected
             assert verdict == CANNOT or any_present(expression, naive)
+
+
+@some
+@given(st.lists(fingerprint_arrays(), min_size=1, max_size=6), st.data())
+def test_small_batches_may_become_one_when_sketches_are_merged(columns: list[np.ndarray], data: st.DataObject) -> None:
+    steps = data.draw(st.lists(st.integers(0, 1), min_size=len(columns), max_size=len(columns)))
+    posting_map = np.cumsum(steps) - steps[0]
+    source, expected = MutableSketch(None), MutableSketch(None)
+    for posting, fingerprints in enumerate(columns):
+        source.insert(fingerprints, posting)
+        expected.insert(fingerprints, int(posting_map[posting]) + 3)
+    with TemporaryDirectory() as folder:
+        seal(source, Path(folder) / "source.copr", signature_bits=32)
+        merged = MutableSketch(None)
+        with SealedSketch.open(Path(folder) / "source.copr") as sealed:
+            add_sealed(merged, sealed, posting_base=3, posting_map=posting_map)
+            with pytest.raises(UsageError, match="map"):
+                add_sealed(MutableSketch(None), sealed, posting_map=np.zeros(0, np.int64))
+        seal(merged, Path(folder) / "merged.copr")
+        seal(expected, Path(folder) / "expected.copr")
+        assert (Path(folder) / "merged.copr").read_bytes() == (Path(folder) / "expected.copr").read_bytes()
+
+
+def test_all_tokens_have_a_shorter_way_to_a_program() -> None:
+    for count in range(1, 40):
+        fingerprints = np.arange(5, 5 + count, dtype=np.uint32)
+        short, long = compile_all_tokens(fingerprints), compile_expression(all_tokens(fingerprints))
+        sketch = MutableSketch(None)
+        sketch.insert(fingerprints, 1)
+        sketch.insert(fingerprints[:-1], 2)
+        assert sketch.run(short).tolist() == sketch.run(long).tolist() == [1]
 
 
 def any_present(expression: Expression, naive: NaiveSketch) -> bool:
