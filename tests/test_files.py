@@ -80,7 +80,6 @@ def test_a_listing_is_sorted_and_relative(folder: Folder) -> None:
     assert [entry.name for entry in folder.list()] == sorted(["b", "a/2", "a/10", "c=1/x y", "ä/%20"])
     assert [entry.name for entry in folder.list("a")] == ["a/10", "a/2"]
     assert folder.list("nothing") == []
-    assert [entry.name for entry in folder.sub("a").list()] == ["10", "2"]
 
 
 def test_removing_is_done_once_or_twice(folder: Folder) -> None:

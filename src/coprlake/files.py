@@ -56,10 +56,6 @@ class Folder:
         """The file's path on its file system."""
         return f"{self.root}/{name}" if name else self.root
 
-    def sub(self, name: str) -> "Folder":
-        """A folder inside this one."""
-        return Folder(self.filesystem, self.path(name), f"{self.uri.rstrip('/')}/{name}")
-
     def exists(self, name: str = "") -> bool:
         """Whether there is a file or folder of this name."""
         return bool(self._info(name).type != fs.FileType.NotFound)

@@ -16,9 +16,10 @@ from coprlake.errors import ConflictError, NotFoundError, UsageError
 from coprlake.files import Folder
 from coprlake.predicate.predicates import EVERYTHING, Combinable, Contains, Predicate
 from coprlake.query.context import Context
+from coprlake.query.options import SearchOptions
 from coprlake.query.ordering import Order
 from coprlake.query.planning import FOREVER, View
-from coprlake.query.search import Search, SearchOptions
+from coprlake.query.search import Search
 from coprlake.records import DAY, SCHEMA
 from coprlake.segment.mutable import SegmentOptions
 from coprlake.segment.sealed import SealedSegment
@@ -26,6 +27,7 @@ from coprlake.table import deleting, indexing, information, optimizing, vacuumin
 from coprlake.table.conforming import lake_type
 from coprlake.table.delta_log import DeltaLog
 from coprlake.table.parquet_folder import ParquetFolder
+from coprlake.table.progress import Progress
 from coprlake.table.snapshot import Snapshot, open_segments
 from coprlake.table.writer import TableWriter, WriteReport, scratch_options
 
@@ -243,7 +245,7 @@ class Table:
         target_bytes: int = OPTIMIZED_SEGMENT_BYTES,
         level: int = OPTIMIZED_LEVEL,
         full: bool = False,
-        progress: optimizing.Progress | None = None,
+        progress: Progress | None = None,
     ) -> optimizing.OptimizeReport:
         """Merge small segments; see `coprlake.table.optimizing.optimize`."""
         return optimizing.optimize(
@@ -262,7 +264,7 @@ class Table:
         *,
         since: Time = None,
         until: Time = None,
-        progress: optimizing.Progress | None = None,
+        progress: Progress | None = None,
     ) -> deleting.DeleteReport:
         """Delete the committed records that match, in a range of time; `deletions` tells how far that is.
 
@@ -288,13 +290,13 @@ class Table:
         """Remove files that no version of the last hours needs."""
         return vacuuming.vacuum(self._delta_log("vacuum"), retention_hours=retention_hours, dry_run=dry_run)
 
-    def verify(self, *, deep: bool = False, progress: optimizing.Progress | None = None) -> verifying.VerifyReport:
+    def verify(self, *, deep: bool = False, progress: Progress | None = None) -> verifying.VerifyReport:
         """Check all files; see `coprlake.table.verifying.verify`."""
         fresh = open_segments(self._log.folder, [s.entry for s in self.snapshot().segments], self.schema, {})
         return verifying.verify(fresh, deep=deep, progress=progress)
 
     def index(
-        self, *, grams: Iterable[str] = (), rebuild: bool = False, progress: optimizing.Progress | None = None
+        self, *, grams: Iterable[str] = (), rebuild: bool = False, progress: Progress | None = None
     ) -> indexing.IndexReport:
         """Write the sidecars that are missing; the data is not touched.
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coprlake.errors import NotFoundError
 from coprlake.kernel import I64Array
 from coprlake.predicate.demand import ALWAYS_POSSIBLE, NEVER, NO_SKETCHES, Demand, demand_of
 from coprlake.predicate.partitions import decide, fields_of
@@ -46,6 +47,7 @@ class Planner:
         until: microseconds; records of this time and later are left out.
         needs_times: whether the plan must know the times of batches: to sort, or to check a range.
         use_sketches: False to open every batch that time and partition leave.
+        strict: whether a damaged sidecar ends the search.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Planner:
         *,
         needs_times: bool,
         use_sketches: bool,
+        strict: bool,
         report: SearchReport,
     ) -> None:
         self._predicate = predicate
@@ -64,6 +67,7 @@ class Planner:
         self._is_bounded = (since, until) != FOREVER
         self._needs_times = needs_times or self._is_bounded
         self._use_sketches = use_sketches
+        self._strict = strict
         self._report = report
         self._planned: dict[int, tuple[Profile, Demand]] = {}
 
@@ -87,6 +91,8 @@ class Planner:
         for segment in segments:
             if segment.sidecar is None:
                 report.segments_without_sketch += 1
+                if self._strict and not isinstance(segment.sidecar_problem, NotFoundError | None):
+                    raise segment.sidecar_problem
                 report.problem(str(segment.sidecar_problem))
         return [*segments, *view.uncommitted]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from coprlake.errors import FormatError, NotFoundError, StorageError, UnreadableDataError
+from coprlake.errors import CorruptSidecarError, FormatError, NotFoundError, StorageError, UnreadableDataError
 from coprlake.files import Folder
 from coprlake.kernel import I64Array, U8Array
 from coprlake.predicate.required import Profile
@@ -208,9 +208,11 @@ class SealedSegment:
                 schema = without_views(file.schema_arrow.empty_table()).schema.remove_metadata()
         except (OSError, pa.ArrowException) as error:
             raise self._unreadable(error) from error
-        batches = self.sidecar.description.batch_count if self.sidecar else metadata.num_row_groups
-        if batches != metadata.num_row_groups:
-            self.distrust(self._unreadable(f"{metadata.num_row_groups} row groups, not {batches}"))
+        if self.sidecar is not None:
+            try:
+                self.sidecar.check_batch_count(metadata.num_row_groups)
+            except CorruptSidecarError as error:
+                self.distrust(error)
         for name, value in self.constants.items():
             if name not in schema.names:
                 schema = schema.append(pa.field(name, value.type))

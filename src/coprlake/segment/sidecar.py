@@ -132,6 +132,12 @@ class Sidecar:
         if modified_ns and modified_ns != self.description.modified_ns:
             _refuse(self.file, "description", "the data file that was indexed", "one that was written later")
 
+    def check_batch_count(self, row_group_count: int) -> None:
+        """Refuse if the data file has another number of row groups than was indexed."""
+        stated = self.description.batch_count
+        if stated != row_group_count:
+            _refuse(self.file, "description", f"the {row_group_count} batches of the data file", str(stated))
+
     def close(self) -> None:
         """Let go of the file."""
         self.sketch.close()

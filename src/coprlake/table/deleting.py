@@ -26,9 +26,10 @@ from coprlake.segment.mutable import MutableSegment, SegmentOptions
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import ALWAYS, has_times
 from coprlake.sketch.algebra import ANYTHING, compile_expression
-from coprlake.table.delta_log import NOTE, DeltaLog, NewFile
-from coprlake.table.optimizing import Progress
+from coprlake.table.actions import NewFile
+from coprlake.table.delta_log import NOTE, DeltaLog
 from coprlake.table.partitioning import log_text
+from coprlake.table.progress import Progress
 from coprlake.table.snapshot import Snapshot
 
 ATTEMPTS = 5

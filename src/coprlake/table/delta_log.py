@@ -9,13 +9,11 @@ import json
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
-import numpy as np
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError, TableNotFoundError
@@ -23,11 +21,9 @@ from deltalake.transaction import AddAction, CommitProperties, RemoveAction
 
 from coprlake.errors import ConflictError, CoprlakeError, NotFoundError, StorageError, UnreadableTableError, UsageError
 from coprlake.files import Folder
-from coprlake.records import TIMESTAMP
-from coprlake.segment.mutable import SegmentReport
 from coprlake.segment.sealed import SegmentEntry
-from coprlake.segment.searchable import ALWAYS
 from coprlake.segment.sidecar import sidecar_name
+from coprlake.table.actions import NewFile, entries_of
 from coprlake.table.partitioning import log_text
 
 READER_VERSION: Final = 3
@@ -36,38 +32,6 @@ WRITER_VERSION: Final = 2
 COMMIT_ATTEMPTS: Final = 30
 NOTE: Final = "coprlake"
 """The key under which a commit says, in our words, what it was."""
-
-
-@dataclass(frozen=True)
-class NewFile:
-    """A sealed segment that is to join the table."""
-
-    report: SegmentReport
-    partition: dict[str, str | None]
-
-    def action(self, *, data_change: bool) -> AddAction:
-        """As the log wants it."""
-        return AddAction(
-            path=self.report.name,
-            size=self.report.data_bytes,
-            partition_values=self.partition,
-            modification_time=int(time.time() * 1000),
-            data_change=data_change,
-            stats=_statistics(self.report),
-        )
-
-
-def _statistics(report: SegmentReport) -> str:
-    stats: dict[str, Any] = {"numRecords": report.row_count}
-    if (report.first_time, report.last_time) != ALWAYS:
-        stats["minValues"] = {TIMESTAMP: _iso(report.first_time)}
-        stats["maxValues"] = {TIMESTAMP: _iso(report.last_time)}
-        stats["nullCount"] = {TIMESTAMP: 0}
-    return json.dumps(stats)
-
-
-def _iso(microseconds: int) -> str:
-    return str(np.datetime64(microseconds, "us")) + "Z"
 
 
 class DeltaLog:
@@ -168,27 +132,7 @@ class DeltaLog:
 
     def entries(self) -> list[SegmentEntry]:
         """All data files of this version, in the order of their names."""
-        actions = self._actions()
-        partition = actions.column("partition").to_pylist() if "partition" in actions.schema.names else None
-        names = [unquote(path) for path in actions.column("path").to_pylist()]
-        rows = actions.column("num_records").to_pylist()
-        first = _time_statistics(actions, "min", ALWAYS[0])
-        last = _time_statistics(actions, "max", ALWAYS[1])
-        nulls = _null_counts(actions)
-        sizes = actions.column("size_bytes").to_pylist()
-        entries = [
-            SegmentEntry(
-                name=names[number],
-                data_bytes=sizes[number],
-                row_count=rows[number],
-                first_time=first[number],
-                last_time=last[number],
-                has_all_times=nulls[number] == 0,
-                partition=partition[number] if partition else {},
-            )
-            for number in range(len(names))
-        ]
-        return sorted(entries, key=lambda entry: entry.name)
+        return entries_of(self._actions())
 
     def _actions(self) -> pa.Table:
         """The files as delta-rs tells of them; `pa.table` would import pandas for that."""
@@ -208,7 +152,6 @@ class DeltaLog:
         *,
         note: dict[str, Any],
         data_change: bool = True,
-        prepare: Callable[[], None] | None = None,
     ) -> int:
         """Add and remove files in one step; returns the new version.
 
@@ -217,15 +160,12 @@ class DeltaLog:
             remove: files that must still be in the table.
             note: what is done, for the history.
             data_change: False when the records stay the same.
-            prepare: called before each attempt, with the log at its newest version.
 
         Raises:
             ConflictError: somebody else removed one of `remove`, or changed the table again and again.
         """
         for attempt in range(COMMIT_ATTEMPTS):
             self.refresh()
-            if prepare is not None:
-                prepare()
             self._check_writable()
             self._check_present(remove)
             version = self.version + 1  # what the swap demands
@@ -351,25 +291,6 @@ class DeltaLog:
         if protocol.min_writer_version > WRITER_VERSION and not set(protocol.writer_features or ()) <= READER_FEATURES:
             features = ", ".join(sorted(protocol.writer_features or ())) or protocol.min_writer_version
             raise _too_new(self.folder, f"writer features {features}")
-
-
-def _time_statistics(actions: pa.Table, side: str, unknown: int) -> list[int]:
-    """The first or last time of each file, in microseconds."""
-    values = actions.column(side) if side in actions.schema.names else None
-    if values is None or values.type.get_field_index(TIMESTAMP) < 0:
-        return [unknown] * actions.num_rows
-    times = pa.chunked_array([chunk.field(TIMESTAMP) for chunk in values.chunks], values.type.field(TIMESTAMP).type)
-    if not pa.types.is_timestamp(times.type):
-        return [unknown] * actions.num_rows
-    return list(times.cast(pa.timestamp("us")).cast(pa.int64()).fill_null(unknown).to_pylist())
-
-
-def _null_counts(actions: pa.Table) -> list[int | None]:
-    """How many records of each file have no timestamp; None where the log does not say."""
-    counts = actions.column("null_count") if "null_count" in actions.schema.names else None
-    if counts is None or counts.type.get_field_index(TIMESTAMP) < 0:
-        return [None] * actions.num_rows
-    return [value for chunk in counts.chunks for value in chunk.field(TIMESTAMP).to_pylist()]
 
 
 def _check_name(folder: Folder) -> None:

@@ -1,7 +1,7 @@
 """Sidecars for data files that have none: written by somebody else, or lost. The data is read, never touched."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from coprlake.config import FULL_SIGNATURE_BITS, MEMORY_LIMIT_BYTES, MERGEABLE_BYTES, POSTING_LIMIT, SIGNATURE_BITS
@@ -13,8 +13,7 @@ from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.sidecar import encode_sidecar, sidecar_name
 from coprlake.sketch.sealing import encode
 from coprlake.sketch.spilling import SketchWriter
-
-Progress = Callable[[int], None]
+from coprlake.table.progress import Progress
 
 
 @dataclass

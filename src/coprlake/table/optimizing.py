@@ -1,7 +1,7 @@
 """Small segments become large ones: sketches are merged without the logs, data is compressed harder."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,12 +29,11 @@ from coprlake.segment.sidecar import Description, encode_sidecar, joined_kinds, 
 from coprlake.sketch.merge import add_sealed
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.sealing import encode
-from coprlake.table.delta_log import DeltaLog, NewFile
+from coprlake.table.actions import NewFile
+from coprlake.table.delta_log import DeltaLog
 from coprlake.table.partitioning import fresh_name, log_text
+from coprlake.table.progress import Progress
 from coprlake.table.snapshot import Snapshot
-
-Progress = Callable[[int], None]
-"""Told how many bytes of data were worked on since the last call."""
 
 
 @dataclass

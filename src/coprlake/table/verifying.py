@@ -1,6 +1,6 @@
 """Is everything there, whole, and true?"""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,8 +9,7 @@ from coprlake.errors import CoprlakeError
 from coprlake.segment.indexing import BatchIndexer
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.sidecar import BOTH, GRAMS
-
-Progress = Callable[[int], None]
+from coprlake.table.progress import Progress
 
 
 @dataclass

@@ -13,8 +13,9 @@ from coprlake.records import DAY
 from coprlake.segment.mutable import MutableSegment, SegmentOptions, SegmentReport
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
 from coprlake.segment.searchable import Searchable
+from coprlake.table.actions import NewFile
 from coprlake.table.conforming import arrow_batches, conform, tidy
-from coprlake.table.delta_log import DeltaLog, NewFile
+from coprlake.table.delta_log import DeltaLog
 from coprlake.table.partitioning import Partition, constants, fresh_name, split, with_day
 
 

@@ -1,0 +1,178 @@
+"""Opening a batch: which of its records match, exactly, and what of them is returned."""
+
+import itertools
+import time
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from coprlake.errors import CoprlakeError, UnreadableDataError
+from coprlake.predicate.finding import Mask
+from coprlake.predicate.matching import Matcher
+from coprlake.predicate.predicates import Predicate
+from coprlake.predicate.screening import Screen, screen_of
+from coprlake.query.context import Surroundings, with_context
+from coprlake.query.options import SearchOptions
+from coprlake.query.ordering import Unit
+from coprlake.query.planning import FOREVER
+from coprlake.query.report import SearchReport
+from coprlake.records import CONTENT, SOURCE, TIMESTAMP
+from coprlake.segment.sealed import SealedSegment
+from coprlake.segment.searchable import has_times
+
+
+@dataclass
+class Found:
+    """What was found in one batch."""
+
+    unit: Unit
+    count: int
+    records: pa.Table | None = None
+
+
+class BatchOpener:
+    """Opens batch after batch for one run of a search; several threads may use it."""
+
+    def __init__(self, predicate: Predicate, options: SearchOptions, report: SearchReport) -> None:
+        self.report = report
+        self._predicate = predicate
+        self._options = options
+        self._matchers: dict[pa.Schema, Matcher] = {}
+        self._numbers = itertools.count()
+
+    @cached_property
+    def _screen(self) -> Screen | None:
+        return screen_of(self._predicate, CONTENT)
+
+    def refuse(self, error: CoprlakeError) -> None:
+        """Name what is wrong in the report, or raise it if the search is strict."""
+        if self._options.strict:
+            raise error
+        self.report.problem(str(error))
+
+    def open(self, unit: Unit, schema: pa.Schema | None) -> Found:
+        """Decide for every record of a batch; the columns that only the result needs are read when there is one.
+
+        Args:
+            unit: the batch.
+            schema: the columns of the result; None if only the number of matches is wanted.
+
+        Raises:
+            FormatError: the batch cannot be read.
+        """
+        segment, report = unit.segment, self.report
+        if self._is_screened_out(unit):
+            return Found(unit, 0)
+        matcher = self._matcher(segment.schema)
+        bounded = self._options.is_bounded and not (
+            self._options.since <= unit.first_time and unit.last_time < self._options.until
+        )
+        needed = list(dict.fromkeys([*matcher.columns, *([TIMESTAMP] if bounded else [])]))
+        needed = needed or segment.schema.names[:1]  # a predicate that looks at nothing still needs to see the rows
+        started = time.perf_counter()
+        records = segment.read(unit.batch, needed)
+        read = time.perf_counter()
+        mask = matcher.mask(records)
+        if bounded:
+            mask = mask & self._time_mask(records)
+        count = int(np.count_nonzero(mask))
+        filtered = time.perf_counter()
+        stored = segment.stored_bytes(unit.batch, needed)
+        found = Found(unit, count)
+        if count and schema is not None:
+            records, more_bytes = self._with_other_columns(unit, records, schema)
+            stored += more_bytes
+            if self._options.context:
+                found.records = with_context(unit, records, mask, self._surroundings(matcher, records), schema)
+            else:
+                found.records = self._aligned(records.filter(pa.array(mask)), schema, segment.name)
+        report.add_seconds("read", read - started)
+        report.add_seconds("filter", filtered - read)
+        if found.records is not None:
+            report.add_seconds("fetch", time.perf_counter() - filtered)
+        report.add(batches_opened=1, batches_for_nothing=int(count == 0), rows_matched=count, bytes_read=stored)
+        return found
+
+    def _with_other_columns(self, unit: Unit, records: pa.Table, schema: pa.Schema) -> tuple[pa.Table, int]:
+        """The records with what the result needs besides, and what reading that has read."""
+        segment = unit.segment
+        wanted = dict.fromkeys([*schema.names, SOURCE] if self._options.context else schema.names)
+        more = [name for name in wanted if name in segment.schema.names and name not in records.schema.names]
+        if not more:
+            return records, 0
+        rest = segment.read(unit.batch, more)
+        for name in rest.schema.names:
+            records = records.append_column(name, rest.column(name))
+        return records, segment.stored_bytes(unit.batch, more)
+
+    def _surroundings(self, matcher: Matcher, records: pa.Table) -> Surroundings:
+        def matches(others: pa.Table) -> Mask:
+            mask = matcher.mask(others)
+            return mask & self._time_mask(others) if self._options.is_bounded else mask
+
+        columns = list(dict.fromkeys([*records.schema.names, *([TIMESTAMP] if self._options.is_bounded else [])]))
+        return Surroundings(self._options.context, columns, matches, self._numbers)
+
+    def _is_screened_out(self, unit: Unit) -> bool:
+        """Whether the bytes of the batch tell that nothing in it matches.
+
+        Only worth its time where most batches are opened for nothing: in a scan, or where the sketch does not help.
+        """
+        report = self.report
+        wasteful = report.batches_for_nothing >= report.batches_opened // 2 and report.batches_pruned_by_sketch == 0
+        if not (wasteful or report.batches_for_nothing > max(4, report.batches_opened // 2)):
+            return False
+        if self._screen is None or not isinstance(unit.segment, SealedSegment):
+            return False
+        started = time.perf_counter()
+        page = unit.segment.page(unit.batch, CONTENT)
+        read = time.perf_counter()
+        if page is None or self._screen(page):
+            report.add_seconds("screen", time.perf_counter() - started)
+            return False
+        report.add_seconds("read", read - started)
+        report.add_seconds("filter", time.perf_counter() - read)
+        stored = unit.segment.stored_bytes(unit.batch, (CONTENT,))
+        report.add(batches_opened=1, batches_for_nothing=1, bytes_read=stored)
+        return True
+
+    def _time_mask(self, records: pa.Table) -> Mask:
+        if not has_times(records.schema):
+            return np.zeros(records.num_rows, bool)
+        times = records.column(TIMESTAMP).cast(pa.timestamp("us")).cast(pa.int64())
+        numbers = np.asarray(times.fill_null(FOREVER[0]))
+        inside = (numbers >= self._options.since) & (numbers < self._options.until)
+        return inside & ~np.asarray(times.is_null()) if times.null_count else inside
+
+    def _aligned(self, records: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
+        """The records with the columns of the result: nulls where the segment has none, and the result's types."""
+        columns = []
+        for wanted in schema:
+            if wanted.name not in records.schema.names:
+                columns.append(pa.nulls(records.num_rows, wanted.type))
+                continue
+            column = records.column(wanted.name)
+            try:
+                columns.append(column if column.type == wanted.type else column.cast(wanted.type))
+            except pa.ArrowException:
+                self.refuse(_other_type(name, wanted, column.type))
+                columns.append(pa.nulls(records.num_rows, wanted.type))
+        return pa.Table.from_arrays(columns, schema=schema)
+
+    def _matcher(self, schema: pa.Schema) -> Matcher:
+        matcher = self._matchers.get(schema)
+        if matcher is None:
+            matcher = self._matchers[schema] = Matcher(self._predicate, schema)
+        return matcher
+
+
+def _other_type(name: str, wanted: pa.Field, found: pa.DataType) -> UnreadableDataError:
+    return UnreadableDataError(
+        name,
+        section=f"column {wanted.name}",
+        expected=f"values that become {wanted.type}",
+        found=str(found),
+        advice="the values are left out of the result; name other columns, or give the files one type",
+    )

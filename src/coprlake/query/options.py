@@ -1,0 +1,52 @@
+"""How a search is to be done."""
+
+from dataclasses import dataclass, field
+
+from coprlake.errors import UsageError
+from coprlake.query.context import Context
+from coprlake.query.ordering import ORDERS, Order
+from coprlake.query.planning import FOREVER
+
+
+@dataclass(slots=True)
+class SearchOptions:
+    """How a search is done.
+
+    Attributes:
+        since: records of this time and later, in microseconds since 1970.
+        until: records before this time.
+        columns: what to return of a record; None for all but the day.
+        order: ``any`` is the fastest; ``newest`` and ``oldest`` sort by time, and still begin to give results early.
+        limit: stop after so many matches.
+        context: records of the same source to return before and after each match.
+        threads: how many batches are worked on at a time; None for the number of cores.
+        strict: whether a damaged segment ends the search; if not it is named in the report.
+        use_sketches: False to scan everything that time and partition leave, which finds the same.
+    """
+
+    since: int = FOREVER[0]
+    until: int = FOREVER[1]
+    columns: tuple[str, ...] | None = None
+    order: Order = "any"
+    limit: int | None = None
+    context: Context = field(default_factory=Context)
+    threads: int | None = None
+    strict: bool = False
+    use_sketches: bool = True
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether a range of time is asked for."""
+        return (self.since, self.until) != FOREVER
+
+    def __post_init__(self) -> None:
+        if self.order not in ORDERS:
+            raise UsageError(f"unknown order {self.order!r}; expected one of {', '.join(ORDERS)}")
+        if self.limit is not None and self.limit < 0:
+            raise UsageError(f"the limit is {self.limit}; expected 0 or more")
+        if self.columns is not None and len(set(self.columns)) != len(self.columns):
+            raise UsageError(f"a column is named twice: {', '.join(self.columns)}")
+        if self.columns is not None and not self.columns:
+            raise UsageError("no columns are named; leave them out to get all")
+        if self.threads is not None and self.threads < 1:
+            raise UsageError(f"threads are {self.threads}; expected 1 or more")

@@ -1,0 +1,91 @@
+"""What the log says of a data file, written and read: names, sizes, and the statistics of the timestamp."""
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+from deltalake.transaction import AddAction
+
+from coprlake.records import TIMESTAMP
+from coprlake.segment.mutable import SegmentReport
+from coprlake.segment.sealed import SegmentEntry
+from coprlake.segment.searchable import ALWAYS
+
+
+@dataclass(frozen=True)
+class NewFile:
+    """A sealed segment that is to join the table."""
+
+    report: SegmentReport
+    partition: dict[str, str | None]
+
+    def action(self, *, data_change: bool) -> AddAction:
+        """As the log wants it."""
+        return AddAction(
+            path=self.report.name,
+            size=self.report.data_bytes,
+            partition_values=self.partition,
+            modification_time=int(time.time() * 1000),
+            data_change=data_change,
+            stats=_statistics(self.report),
+        )
+
+
+def _statistics(report: SegmentReport) -> str:
+    stats: dict[str, Any] = {"numRecords": report.row_count}
+    if (report.first_time, report.last_time) != ALWAYS:
+        stats["minValues"] = {TIMESTAMP: _iso(report.first_time)}
+        stats["maxValues"] = {TIMESTAMP: _iso(report.last_time)}
+        stats["nullCount"] = {TIMESTAMP: 0}
+    return json.dumps(stats)
+
+
+def _iso(microseconds: int) -> str:
+    return str(np.datetime64(microseconds, "us")) + "Z"
+
+
+def entries_of(actions: pa.Table) -> list[SegmentEntry]:
+    """The data files of a version, in the order of their names."""
+    partition = actions.column("partition").to_pylist() if "partition" in actions.schema.names else None
+    names = [unquote(path) for path in actions.column("path").to_pylist()]
+    rows = actions.column("num_records").to_pylist()
+    first = _time_statistics(actions, "min", ALWAYS[0])
+    last = _time_statistics(actions, "max", ALWAYS[1])
+    nulls = _null_counts(actions)
+    sizes = actions.column("size_bytes").to_pylist()
+    entries = [
+        SegmentEntry(
+            name=names[number],
+            data_bytes=sizes[number],
+            row_count=rows[number],
+            first_time=first[number],
+            last_time=last[number],
+            partition=partition[number] if partition else {},
+            has_all_times=nulls[number] == 0,
+        )
+        for number in range(len(names))
+    ]
+    return sorted(entries, key=lambda entry: entry.name)
+
+
+def _time_statistics(actions: pa.Table, side: str, unknown: int) -> list[int]:
+    """The first or last time of each file, in microseconds."""
+    values = actions.column(side) if side in actions.schema.names else None
+    if values is None or values.type.get_field_index(TIMESTAMP) < 0:
+        return [unknown] * actions.num_rows
+    times = pa.chunked_array([chunk.field(TIMESTAMP) for chunk in values.chunks], values.type.field(TIMESTAMP).type)
+    if not pa.types.is_timestamp(times.type):
+        return [unknown] * actions.num_rows
+    return list(times.cast(pa.timestamp("us")).cast(pa.int64()).fill_null(unknown).to_pylist())
+
+
+def _null_counts(actions: pa.Table) -> list[int | None]:
+    """How many records of each file have no timestamp; None where the log does not say."""
+    counts = actions.column("null_count") if "null_count" in actions.schema.names else None
+    if counts is None or counts.type.get_field_index(TIMESTAMP) < 0:
+        return [None] * actions.num_rows
+    return [value for chunk in counts.chunks for value in chunk.field(TIMESTAMP).to_pylist()]
