@@ -1,5 +1,8 @@
 """Searches: options, results in every form, and reports that tell the truth."""
 
+import gc
+import os
+import resource
 import threading
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -294,3 +297,21 @@ def test_a_view_is_one_moment(tmp_path: Path) -> None:
         rest = [row for batch in batches for row in batch.to_pylist()]
     assert first + rest == [{"id": 1}]
     assert isinstance(table._view(), View)
+
+
+def test_a_table_may_have_more_segments_than_a_process_may_have_open_files(tmp_path: Path) -> None:
+    table = create_table(tmp_path / "table", partition_by="source")
+    table.append([{"source": f"s{number}", "content": f"line needle{number}"} for number in range(150)])
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    gc.collect()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 70, hard))
+    try:
+        fresh = open_table(tmp_path / "table")
+        assert len(fresh.snapshot().segments) == 150
+        for threads in (1, 2):
+            assert fresh.search(contains("line"), threads=threads).count() == 150
+            assert fresh.search(contains("line"), threads=threads, order="newest").to_arrow().num_rows == 150
+        assert fresh.search(term("needle77")).count() == 1
+        assert fresh.verify(deep=True).is_sound
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

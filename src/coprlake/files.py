@@ -4,12 +4,14 @@ Names are relative to the folder and use ``/``. What is on this machine is mappe
 ever changed in place: a file is written whole, or streamed to a name that nobody knows yet.
 """
 
+import ctypes
 import mmap
 import os
+import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 from pyarrow import fs
@@ -81,17 +83,18 @@ class Folder:
                 return pa.memory_map(self.path(name))
             return self.filesystem.open_input_file(self.path(name))
 
-    def data(self, name: str) -> mmap.mmap | bytes:
-        """The bytes of a whole, small file: mapped if that is possible, so that only what is looked at is read."""
+    def data(self, name: str) -> memoryview:
+        """The bytes of a whole file: mapped if that is possible, so that only what is looked at is read.
+
+        A mapped file takes no descriptor: a table may have more sidecars than a process may have open files.
+        """
         with _storage_errors(self.path(name)):
             if not self.is_local:
                 with self.filesystem.open_input_file(self.path(name)) as file:
-                    return bytes(file.readall())
+                    return memoryview(file.readall())
             descriptor = os.open(self.path(name), os.O_RDONLY | os.O_CLOEXEC)
             try:
-                if os.fstat(descriptor).st_size == 0:
-                    return b""
-                return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+                return _mapped(descriptor, os.fstat(descriptor).st_size)
             finally:
                 os.close(descriptor)
 
@@ -143,6 +146,29 @@ class Folder:
     def _info(self, name: str) -> fs.FileInfo:
         with _storage_errors(self.path(name)):
             return self.filesystem.get_file_info(self.path(name))
+
+
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
+_LIBC.mmap.restype = ctypes.c_void_p
+_LIBC.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64)
+_LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_MAP_FAILED: Final = ctypes.c_void_p(-1).value
+
+
+def _mapped(descriptor: int, size: int) -> memoryview:
+    """A file in memory, until the last view of it is gone.
+
+    Python's own `mmap` keeps a descriptor for each file (before 3.13 there is no way to say otherwise).
+    """
+    if size == 0:
+        return memoryview(b"")
+    address = _LIBC.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+    if address is None or address == _MAP_FAILED:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    data = (ctypes.c_ubyte * size).from_address(address)
+    weakref.finalize(data, _LIBC.munmap, address, size)
+    return memoryview(data).cast("B").toreadonly()
 
 
 def _sync_path(path: str) -> None:

@@ -15,6 +15,7 @@ from coprlake.files import Folder
 from coprlake.kernel import I64Array, U8Array
 from coprlake.predicate.required import Profile
 from coprlake.records import TIMESTAMP
+from coprlake.segment.open_files import OPEN_FILES
 from coprlake.segment.page import page_bytes
 from coprlake.segment.searchable import ALWAYS, NO_PROFILE, has_times
 from coprlake.segment.sidecar import Sidecar, sidecar_name
@@ -63,7 +64,6 @@ class SealedSegment:
         self._lock = threading.Lock()
         self._metadata: pq.FileMetaData | None = None
         self._schema: pa.Schema | None = None
-        self._files = threading.local()
         self._places: dict[str, int] | None = None
 
     @property
@@ -145,22 +145,19 @@ class SealedSegment:
 
     def _file(self) -> pq.ParquetFile:
         """The open data file of this thread: a reader of Arrow's is for one thread."""
-        file = getattr(self._files, "file", None)
-        if file is None:
-            is_remote = not self._folder.is_local  # then it pays to ask for all columns at once
-            file = pq.ParquetFile(self._folder.open(self.name), metadata=self.metadata, pre_buffer=is_remote)
-            self._files.file = file
-        return file
+        return OPEN_FILES.get((self, "file"), self._open_file)
+
+    def _open_file(self) -> pq.ParquetFile:
+        is_remote = not self._folder.is_local  # then it pays to ask for all columns at once
+        return pq.ParquetFile(self._folder.open(self.name), metadata=self.metadata, pre_buffer=is_remote)
 
     def page(self, batch: int, column: str) -> U8Array | None:
         """The bytes of a text column before they are decoded, all values among them; None if that cannot be had."""
         place = self._column_places().get(column)
         if place is None or column in self.constants:
             return None
-        source = getattr(self._files, "source", None)
         try:
-            if source is None:
-                source = self._files.source = self._folder.open(self.name)
+            source = OPEN_FILES.get((self, "source"), lambda: self._folder.open(self.name))
             return page_bytes(source, self.metadata.row_group(batch).column(place))
         except OSError as error:
             raise self._unreadable(error) from error
@@ -182,7 +179,6 @@ class SealedSegment:
         """Let go of the sidecar."""
         if self._sidecar is not None:
             self._sidecar.close()
-        self._files = threading.local()
 
     def _open_sidecar(self) -> None:
         """A sidecar that is missing, damaged or of other data is noted; the data file is scanned then."""

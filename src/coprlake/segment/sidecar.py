@@ -5,7 +5,6 @@ surely looked for, and which data file it belongs to. `docs/format/sidecar.md` h
 """
 
 import json
-import mmap
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -102,7 +101,7 @@ class Sidecar:
         FormatError: the file is not whole, or not of a version that is read here.
     """
 
-    def __init__(self, data: mmap.mmap | bytes, file: str, *, is_trusted: bool = False) -> None:
+    def __init__(self, data: memoryview | bytes, file: str, *, is_trusted: bool = False) -> None:
         self.file = file
         self.file_bytes = len(data)
         sketch_bytes, stated, description = _read_trailer(data, file)
@@ -162,7 +161,7 @@ def encode_sidecar(sketch: list[bytes], description: Description) -> list[bytes]
     return [*sketch, body, trailer.tobytes()]
 
 
-def _read_trailer(data: mmap.mmap | bytes, file: str) -> tuple[int, int, Description]:
+def _read_trailer(data: memoryview | bytes, file: str) -> tuple[int, int, Description]:
     """Where the sketch ends, its checksum, and the description; all but the sketch is checked."""
     size = TRAILER.itemsize
     if len(data) < size:
@@ -181,7 +180,7 @@ def _read_trailer(data: mmap.mmap | bytes, file: str) -> tuple[int, int, Descrip
         )
     if sketch_bytes + description_bytes + size != len(data):
         _refuse(file, "trailer", f"a file of {sketch_bytes + description_bytes + size} bytes", f"{len(data)} bytes")
-    body = data[sketch_bytes : len(data) - size]
+    body = bytes(data[sketch_bytes : len(data) - size])
     if zlib.crc32(body) != description_crc:
         _refuse(file, "description", f"checksum {description_crc:08x}", f"{zlib.crc32(body):08x}")
     return sketch_bytes, sketch_checksum, _read_description(body, file)
