@@ -1,7 +1,6 @@
 """Searches: options, results in every form, and reports that tell the truth."""
 
 import gc
-import os
 import resource
 import threading
 from datetime import UTC, date, datetime, timedelta
@@ -304,7 +303,7 @@ def test_a_table_may_have_more_segments_than_a_process_may_have_open_files(tmp_p
     table.append([{"source": f"s{number}", "content": f"line needle{number}"} for number in range(150)])
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     gc.collect()
-    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 70, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())) + 70, hard))
     try:
         fresh = open_table(tmp_path / "table")
         assert len(fresh.snapshot().segments) == 150
