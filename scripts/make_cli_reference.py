@@ -50,7 +50,10 @@ A table is a folder or a URI of an object store. A folder of Parquet files that 
 | `csv` | with a header; attributes as JSON | `--out x.csv` |
 | `parquet` | with the types of the table | `--out x.parquet` |
 
-Results are written while the search goes on and are never collected, so millions of them take no more memory than one.
+Results are written while the search goes on, without a cap. By time (the default) those wait that an earlier or later
+one may still come before: with logs that came in their order that is little, with `--order any` nothing. Context
+(`-C`) ends with its segment, which is a part of a day. An incomplete result (a data file that cannot be read) exits
+with 2.
 A file of `--out` is there when it is complete, or not at all. On a terminal control characters are shown as signs
 (`␛`), so that no log line can change the screen; everywhere else the bytes are left alone. Contexts (`-C`) are parted
 by `--`; in `json`, `csv` and `parquet` the columns `match` and `group` say what belongs together. Times are printed in

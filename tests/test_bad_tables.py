@@ -571,3 +571,21 @@ def test_a_stale_sidecar_of_a_delta_table_is_not_used(path: Path) -> None:
 
 def test_a_sidecar_is_named_after_its_data_file(path: Path) -> None:
     assert [str(file.relative_to(path)) for file in sidecars(path)] == [sidecar_name(f.name) for f in data_files(path)]
+
+
+def test_a_file_that_was_vacuumed_before_its_commit_is_not_committed(path: Path) -> None:
+    table = open_table(path)
+    writer = table.writer(segment_bytes=10)
+    writer.append(lines(100, 1))
+    open_table(path).vacuum(retention_hours=0)
+    with pytest.raises(CoprlakeError, match="removed before it could be committed"):
+        writer.commit()
+    assert found(open_table(path)) == list(range(24))
+
+
+def test_a_lost_file_makes_the_result_incomplete(path: Path) -> None:
+    data_files(path)[0].unlink()
+    search = open_table(path).search()
+    assert search.count() < 24
+    assert search.report.is_incomplete
+    assert search.report.problems

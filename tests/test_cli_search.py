@@ -264,7 +264,7 @@ def test_a_file_is_complete_or_not_there(run: Run, tmp_path: Path) -> None:
     assert run("search", "alpha", tmp_path / "t", "--out", tmp_path / "no" / "x.csv").exit_code == 2
     assert run("search", "alpha", tmp_path / "t", "--out", tmp_path / "t").exit_code == 2
     assert [path.name for path in tmp_path.iterdir()] == ["t"]
-    assert run("search", "alpha", tmp_path / "t", "--out", "/dev/null").exit_code == 0
+    assert run("search", "alpha", tmp_path / "t", "--out", "/dev/null").exit_code == 2  # a file is missing
     assert not Path("/dev/null").is_file()
 
 
@@ -456,7 +456,7 @@ def test_a_data_file_that_vanished_is_named_and_fatal_with_strict(run: Run, tmp_
         create_table(tmp_path / "t", exist_ok=True, partition_by=None).append([line])
     next((tmp_path / "t").glob("*.parquet")).unlink()
     result = run("search", "alpha", tmp_path / "t")
-    assert result.exit_code == 0
+    assert result.exit_code == 2
     assert len(result.stdout.splitlines()) == 1
     assert "no such file" in result.stderr
     assert run("search", "alpha", tmp_path / "t", "--strict").exit_code == 2
@@ -483,7 +483,7 @@ def test_a_file_that_is_no_parquet_is_named_and_fatal_with_strict(run: Run, tmp_
     pq.write_table(pa.table({"content": ["one alpha"]}), tmp_path / "a.parquet")
     (tmp_path / "b.parquet").write_bytes(os.urandom(1000))
     result = run("search", "alpha", tmp_path)
-    assert (result.exit_code, result.stdout) == (0, "one alpha\n")
+    assert (result.exit_code, result.stdout) == (2, "one alpha\n")
     assert "b.parquet" in result.stderr
     assert run("search", "alpha", tmp_path, "--strict").exit_code == 2
     assert run("verify", tmp_path).exit_code == 1

@@ -314,3 +314,62 @@ def test_a_table_may_have_more_segments_than_a_process_may_have_open_files(tmp_p
         assert fresh.verify(deep=True).is_sound
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_limit_with_a_context_takes_the_newest(tmp_path: Path) -> None:
+    table = create_table(tmp_path / "table")
+    rows = [line(0) | {"timestamp": START + timedelta(minutes=n), "id": n, "content": "x"} for n in range(90)]
+    for number in (10, 40, 70):
+        rows[number]["content"] = "boom"
+    with table.writer(options=SMALL) as writer:
+        writer.append(rows)
+    for order, expected in (("newest", [70, 40, 10]), ("oldest", [10, 40, 70])):
+        for limit in (1, 2, 3):
+            found = list(table.search("boom", order=order, limit=limit, context=1).rows())  # type: ignore[arg-type]
+            assert [row["id"] for row in found if row["match"]] == expected[:limit]
+            assert len(found) == 3 * limit
+
+
+def test_results_by_time_are_merged_in_reasonable_time(tmp_path: Path) -> None:
+    """Batches that all overlap in time: each is sorted once."""
+    times = [START + timedelta(seconds=(number * 7919) % 20_011) for number in range(20_000)]
+    table = create_table(tmp_path / "table")
+    with table.writer(options=SegmentOptions(batch_bytes=400)) as writer:
+        writer.append(pa.table({"timestamp": times, "content": ["some line of text"] * len(times)}))
+    found = table.search("line", order="newest", columns=["timestamp"]).to_arrow().column(0).to_pylist()
+    assert found == sorted(times, reverse=True)
+    assert table.search("line", order="oldest", limit=5).to_arrow().column("timestamp").to_pylist() == sorted(times)[:5]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([b"needle"], pa.large_binary()),
+        pa.array([b"needle"], pa.binary(6)),
+        pa.array([b"needle"], pa.binary()).dictionary_encode(),
+        pa.array(["needle"], pa.large_string()),
+        pa.array([["needle"]], pa.list_(pa.string())),
+        pa.array([5], pa.int64()),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_sketches_and_scan_agree_on_all_fields_of_any_type(tmp_path: Path, values: pa.Array) -> None:
+    pq.write_table(pa.table({"content": ["x"], "other": values}), tmp_path / "a.parquet")
+    table = open_table(tmp_path)
+    table.index()
+    for field in ("*", "other"):
+        search = contains("needle", field=field)
+        assert table.search(search).count() == table.search(search, use_sketches=False).count()
+
+
+def test_times_in_nanoseconds_can_be_searched(tmp_path: Path) -> None:
+    times = pa.array([1_717_200_000_000_000_001, 1_717_200_000_000_000_999], pa.timestamp("ns"))
+    pq.write_table(pa.table({"timestamp": times, "content": ["a", "b"]}), tmp_path / "a.parquet")
+    table = open_table(tmp_path)
+    assert table.search(order="newest").to_arrow().num_rows == 2
+    assert table.search(since=1_717_200_000_000_000, context=1).to_arrow().num_rows >= 2
+
+
+def test_a_predicate_has_no_truth(table: Table) -> None:
+    with pytest.raises(UsageError, match="&"):
+        table.search(contains("a") and contains("b"))

@@ -347,7 +347,8 @@ def test_a_sidecar_of_fields_with_strange_names(tmp_path: Path) -> None:
 
 def test_joined_kinds_are_the_worst() -> None:
     kinds = [{"a": GRAMS, "b": BOTH, "c": VALUES}, {"a": VALUES, "b": GRAMS}, {"b": GRAMS, "c": UNINDEXED, "d": BOTH}]
-    assert joined_kinds(kinds) == {"a": UNINDEXED, "b": GRAMS, "c": UNINDEXED, "d": BOTH}
+    described = [Description("a.parquet", 1, 2, 9, 4, fields) for fields in kinds]
+    assert joined_kinds(described) == {"a": UNINDEXED, "b": GRAMS, "c": UNINDEXED, "d": BOTH}
     assert joined_kinds([]) == {}
 
 

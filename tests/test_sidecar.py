@@ -114,7 +114,10 @@ def test_keys_of_later_versions_are_left_aside() -> None:
 def test_a_merged_index_is_as_good_as_the_worst_of_its_parts() -> None:
     one = {"a": "grams", "b": "values", "c": "grams+values", "d": "no"}
     other = {"a": "values", "b": "grams+values", "c": "grams", "e": "values"}
-    assert joined_kinds([one, other]) == {"a": "no", "b": "values", "c": "grams", "d": "no", "e": "values"}
+    joined = {"a": "no", "b": "values", "c": "grams", "d": "no", "e": "values"}
+    assert joined_kinds([replace(DESCRIBED, fields=one), replace(DESCRIBED, fields=other)]) == joined
+    incomplete = replace(DESCRIBED, fields=one, complete=False)
+    assert joined_kinds([incomplete, replace(DESCRIBED, fields=other)]) == joined | {"e": "no"}
 
 
 def test_equal_fields_share_a_profile() -> None:

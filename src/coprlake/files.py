@@ -7,6 +7,7 @@ ever changed in place: a file is written whole, or streamed to a name that nobod
 import ctypes
 import mmap
 import os
+import uuid
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -107,7 +108,8 @@ class Folder:
 
     def write(self, name: str, pieces: Iterable[bytes]) -> None:
         """Write a small file whole and synced; a reader sees the old one, the new one or none, never a part."""
-        unfinished = f"{name}.unfinished" if self.is_local else name  # an object appears when its stream is closed
+        own = f"{name}.{uuid.uuid4().hex}.unfinished"  # somebody else may be writing the same file
+        unfinished = own if self.is_local else name  # an object appears when its stream is closed
         with _storage_errors(self.path(name)):
             try:
                 with self.create(unfinished) as file:

@@ -151,7 +151,7 @@ class Table:
         if state == self._log_state and state is not None:
             return self._snapshot
         with self._lock:
-            if self._log.refresh():
+            if self._log.refresh() or self._log.version != self._snapshot.version:
                 known = {segment.name: segment for segment in self._snapshot.segments}
                 self._snapshot = self._new_snapshot(known)
             self._log_state = state  # last: whoever sees it takes the snapshot without the lock

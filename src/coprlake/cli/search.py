@@ -131,6 +131,8 @@ def search(
         from coprlake.cli.explain import explanation
 
         note(explanation(found.report, table, time.perf_counter() - started))
+    if found.report.is_incomplete:
+        ctx.exit(2)  # as grep does when it could not read a file
     ctx.exit(0 if count else 1)
 
 

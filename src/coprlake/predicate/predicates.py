@@ -41,6 +41,9 @@ class Combinable:
     def __invert__(self) -> "Not":
         return Not(_checked(self))
 
+    def __bool__(self) -> bool:
+        raise UsageError("a predicate is neither true nor false; combine predicates by &, | and ~, not by and, or, not")
+
 
 def _checked(predicate: object) -> "Predicate":
     if not isinstance(predicate, Combinable):

@@ -51,24 +51,27 @@ class Surroundings(NamedTuple):
         columns: what to read of records in other batches.
         matches: whether each of some records matches.
         numbers: gives every group a number of its own.
+        places: the place of each of some records in the order of the results.
     """
 
     context: Context
     columns: Sequence[str]
     matches: Callable[[pa.Table], Mask]
     numbers: Iterator[int]
+    places: Callable[[pa.Table], I64Array]
 
 
-def with_context(unit: Unit, records: pa.Table, mask: Mask, around: Surroundings, schema: pa.Schema) -> pa.Table:
+def with_context(unit: Unit, records: pa.Table, mask: Mask, around: Surroundings) -> tuple[pa.Table, I64Array]:
     """The matches of a batch and the records around them, also those in other batches of the segment.
 
-    A record near the border of a batch may be shown twice: beside one match and as another.
+    A record near the border of a batch may be shown twice: beside one match and as another. Also returned is the place
+    of each record in the order of the results: that of the first match it stands with.
     """
     codes = _source_codes(records)
     order = np.argsort(codes, kind="stable")
-    columns = [name for name in dict.fromkeys([*schema.names, SOURCE]) if name in records.schema.names]
-    records = records.select(columns)
-    pieces = []
+    columns = records.schema.names
+    own_places = around.places(records)
+    pieces, places = [], []
     for stretch in _stretches(codes, order, mask, around.context):
         rows = order[stretch.first : stretch.last + 1]
         own = records.take(pa.array(rows))
@@ -81,17 +84,8 @@ def with_context(unit: Unit, records: pa.Table, mask: Mask, around: Surroundings
         table = table.append_column(MATCH[0], pa.array(np.concatenate([marks for _, marks in parts])))
         group = next(around.numbers)
         pieces.append(table.append_column(MATCH[1], pa.array(np.full(table.num_rows, group, np.int64))))
-    return _aligned(pa.concat_tables(pieces), schema)
-
-
-def _aligned(records: pa.Table, schema: pa.Schema) -> pa.Table:
-    columns = [
-        records.column(field.name).cast(field.type)
-        if field.name in records.schema.names
-        else pa.nulls(records.num_rows, field.type)
-        for field in schema
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)
+        places.append(np.full(table.num_rows, own_places[rows[mask[rows]]].min(), np.int64))
+    return pa.concat_tables(pieces), np.concatenate(places)
 
 
 def _source_codes(records: pa.Table) -> I64Array:

@@ -9,18 +9,19 @@ import numpy as np
 import pyarrow as pa
 
 from coprlake.errors import CoprlakeError, UnreadableDataError
+from coprlake.kernel import I64Array
 from coprlake.predicate.finding import Mask
 from coprlake.predicate.matching import Matcher
 from coprlake.predicate.predicates import Predicate
 from coprlake.predicate.screening import Screen, screen_of
 from coprlake.query.context import Surroundings, with_context
 from coprlake.query.options import SearchOptions
-from coprlake.query.ordering import Unit
+from coprlake.query.ordering import Unit, places_of
 from coprlake.query.planning import FOREVER
 from coprlake.query.report import SearchReport
 from coprlake.records import CONTENT, SOURCE, TIMESTAMP
 from coprlake.segment.sealed import SealedSegment
-from coprlake.segment.searchable import has_times
+from coprlake.segment.searchable import has_times, microseconds_of
 
 
 @dataclass
@@ -30,6 +31,7 @@ class Found:
     unit: Unit
     count: int
     records: pa.Table | None = None
+    places: I64Array | None = None
 
 
 class BatchOpener:
@@ -46,11 +48,12 @@ class BatchOpener:
     def _screen(self) -> Screen | None:
         return screen_of(self._predicate, CONTENT)
 
-    def refuse(self, error: CoprlakeError) -> None:
+    def refuse(self, error: CoprlakeError, *, costs_records: bool = True) -> None:
         """Name what is wrong in the report, or raise it if the search is strict."""
         if self._options.strict:
             raise error
         self.report.problem(str(error))
+        self.report.is_incomplete = self.report.is_incomplete or costs_records
 
     def open(self, unit: Unit, schema: pa.Schema | None) -> Found:
         """Decide for every record of a batch; the columns that only the result needs are read when there is one.
@@ -85,9 +88,12 @@ class BatchOpener:
             records, more_bytes = self._with_other_columns(unit, records, schema)
             stored += more_bytes
             if self._options.context:
-                found.records = with_context(unit, records, mask, self._surroundings(matcher, records), schema)
+                around = self._surroundings(matcher, records)
+                records, found.places = with_context(unit, records, mask, around)
             else:
-                found.records = self._aligned(records.filter(pa.array(mask)), schema, segment.name)
+                records = records.filter(pa.array(mask))
+                found.places = places_of(records, newest_first=self._options.order == "newest")
+            found.records = self._aligned(records, schema, segment.name)
         report.add_seconds("read", read - started)
         report.add_seconds("filter", filtered - read)
         if found.records is not None:
@@ -98,7 +104,7 @@ class BatchOpener:
     def _with_other_columns(self, unit: Unit, records: pa.Table, schema: pa.Schema) -> tuple[pa.Table, int]:
         """The records with what the result needs besides, and what reading that has read."""
         segment = unit.segment
-        wanted = dict.fromkeys([*schema.names, SOURCE] if self._options.context else schema.names)
+        wanted = dict.fromkeys([*schema.names, SOURCE, TIMESTAMP] if self._options.context else schema.names)
         more = [name for name in wanted if name in segment.schema.names and name not in records.schema.names]
         if not more:
             return records, 0
@@ -113,7 +119,14 @@ class BatchOpener:
             return mask & self._time_mask(others) if self._options.is_bounded else mask
 
         columns = list(dict.fromkeys([*records.schema.names, *([TIMESTAMP] if self._options.is_bounded else [])]))
-        return Surroundings(self._options.context, columns, matches, self._numbers)
+        newest_first = self._options.order == "newest"
+        return Surroundings(
+            self._options.context,
+            columns,
+            matches,
+            self._numbers,
+            lambda others: places_of(others, newest_first=newest_first),
+        )
 
     def _is_screened_out(self, unit: Unit) -> bool:
         """Whether the bytes of the batch tell that nothing in it matches.
@@ -141,7 +154,7 @@ class BatchOpener:
     def _time_mask(self, records: pa.Table) -> Mask:
         if not has_times(records.schema):
             return np.zeros(records.num_rows, bool)
-        times = records.column(TIMESTAMP).cast(pa.timestamp("us")).cast(pa.int64())
+        times = microseconds_of(records.column(TIMESTAMP))
         numbers = np.asarray(times.fill_null(FOREVER[0]))
         inside = (numbers >= self._options.since) & (numbers < self._options.until)
         return inside & ~np.asarray(times.is_null()) if times.null_count else inside
@@ -157,7 +170,7 @@ class BatchOpener:
             try:
                 columns.append(column if column.type == wanted.type else column.cast(wanted.type))
             except pa.ArrowException:
-                self.refuse(_other_type(name, wanted, column.type))
+                self.refuse(_other_type(name, wanted, column.type), costs_records=False)
                 columns.append(pa.nulls(records.num_rows, wanted.type))
         return pa.Table.from_arrays(columns, schema=schema)
 

@@ -6,14 +6,16 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from coprlake.kernel import I64Array
 from coprlake.query.planning import SegmentPlan
 from coprlake.records import TIMESTAMP
-from coprlake.segment.searchable import ALWAYS, Searchable
+from coprlake.segment.searchable import ALWAYS, Searchable, has_times, microseconds_of
 
 Order: TypeAlias = Literal["any", "newest", "oldest"]
 ORDERS: Final = ("any", "newest", "oldest")
+LAST: Final = np.iinfo(np.int64).max
+"""The place of what has no time."""
 
 
 class Unit(NamedTuple):
@@ -74,33 +76,48 @@ def _place(time: int, newest_first: bool) -> int:
     return -time if newest_first else time
 
 
+def places_of(records: pa.Table, *, newest_first: bool) -> I64Array:
+    """The place of each record in the order; those without a time come last."""
+    if not has_times(records.schema):
+        return np.full(records.num_rows, LAST, np.int64)
+    times = microseconds_of(records.column(TIMESTAMP))
+    places = np.asarray(times.fill_null(0)) * (-1 if newest_first else 1)
+    return np.where(np.asarray(times.is_null()), LAST, places) if times.null_count else places
+
+
 class TimeSorter:
-    """Takes results batch by batch, gives them back in order as soon as nothing can come before them."""
+    """Takes results batch by batch, gives them back in order as soon as nothing can come before them.
 
-    def __init__(self, *, newest_first: bool) -> None:
-        self._newest_first = newest_first
-        self._waiting: list[pa.Table] = []
+    Each batch is sorted once; what waits is merged only as far as it can be given back.
 
-    def add(self, records: pa.Table) -> None:
-        """Take the results of one batch."""
-        self._waiting.append(records)
+    Args:
+        limit: no more results than this are wanted; of a batch no more are kept.
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = limit
+        self._waiting: list[tuple[pa.Table, I64Array]] = []
+
+    def add(self, records: pa.Table, places: I64Array) -> None:
+        """Take the results of one batch, with the place of each in the order; equal ones stay together."""
+        order = np.argsort(places, kind="stable")
+        records = records.take(pa.array(order))
+        if self._limit is not None:
+            records, order = records.slice(0, self._limit), order[: self._limit]
+        if records.num_rows:
+            self._waiting.append((records, places[order]))
 
     def ready(self, bound: int | None) -> pa.Table | None:
         """The results that come before `bound`, in order; all of them for None."""
-        if not self._waiting:
+        due, rest = [], []
+        for records, places in self._waiting:
+            count = len(places) if bound is None else int(np.searchsorted(places, bound, side="left"))
+            if count:
+                due.append((records.slice(0, count), places[:count]))
+            if count < len(places):
+                rest.append((records.slice(count), places[count:]) if count else (records, places))
+        self._waiting = rest
+        if not due:
             return None
-        records = pa.concat_tables(self._waiting)
-        times = records.column(TIMESTAMP).cast(pa.timestamp("us")).cast(pa.int64())
-        direction = "descending" if self._newest_first else "ascending"
-        order = pc.sort_indices(times, sort_keys=[("", direction)])  # missing times come last
-        if bound is None:
-            self._waiting = []
-            return records.take(order)
-        sign = -1 if self._newest_first else 1
-        places = np.asarray(times.take(order).drop_null()) * sign
-        count = int(np.searchsorted(places, bound, side="left"))
-        if count == 0:
-            self._waiting = [records]
-            return None
-        self._waiting = [records.take(order[count:])]
-        return records.take(order[:count])
+        order = np.argsort(np.concatenate([places for _, places in due]), kind="stable")
+        return pa.concat_tables([records for records, _ in due]).take(pa.array(order))

@@ -26,6 +26,7 @@ class SearchReport:
     rows_matched: int = 0
     bytes_read: int = 0
     stopped_early: bool = False
+    is_incomplete: bool = False  # records could not be read, and are missing from the result
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)

@@ -134,7 +134,6 @@ class Search:
         """Results in the asked order, in tables of any size."""
         newest_first = self._options.order == "newest"
         in_order = self._options.order != "any" and has_times(view.snapshot.schema)
-        is_sorted = in_order and not self._options.context  # what stands together stays together
         planner = self._planner(needs_times=in_order)
         opener = BatchOpener(self._predicate, self._options, self.report)
         with self.report.phase("prune"):
@@ -147,17 +146,17 @@ class Search:
             units = units_by_time(segments, plan_of, newest_first=newest_first)
         else:
             units = units_in_any_order(segments, plan_of)
-        sorter = TimeSorter(newest_first=newest_first)
+        sorter = TimeSorter(None if self._options.context else self._options.limit)
         for found in self._results(units, opener, schema):
-            if not is_sorted:
+            if not in_order:
                 if found.records is not None:
                     yield found.records
                 continue
             ready = sorter.ready(found.unit.bound)
             if ready is not None:
                 yield ready
-            if found.records is not None:
-                sorter.add(found.records)
+            if found.records is not None and found.places is not None:
+                sorter.add(found.records, found.places)
         ready = sorter.ready(None)
         if ready is not None:
             yield ready
@@ -202,7 +201,7 @@ class Search:
         if self._predicate != EVERYTHING or options.is_bounded or view.uncommitted:
             return None
         counts = [segment.entry.row_count for segment in view.snapshot.segments]
-        if any(count is None for count in counts):
+        if any(count is None for count in counts) or not all(segment.exists() for segment in view.snapshot.segments):
             return None
         self.report.segments = len(counts)
         self.report.rows_matched = sum(count or 0 for count in counts)

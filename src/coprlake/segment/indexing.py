@@ -19,6 +19,16 @@ def is_text(kind: pa.DataType) -> bool:
     return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
+def is_typed(kind: pa.DataType) -> bool:
+    """Whether a column of this type surely holds no text: numbers, truth values, times."""
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_temporal, pa.types.is_decimal)
+    return any(test(kind) for test in tests)
+
+
+def _is_plain_map(kind: pa.DataType) -> bool:
+    return pa.types.is_map(kind) and is_text(kind.key_type) and is_text(kind.item_type)
+
+
 def attribute_columns(attributes: pa.Array | pa.ChunkedArray) -> Iterator[tuple[str, pa.Array]]:
     """The values of each key that occurs."""
     chunks = attributes.chunks if isinstance(attributes, pa.ChunkedArray) else [attributes]
@@ -61,13 +71,13 @@ class BatchIndexer:
         for name, column in (*zip(batch.schema.names, batch.columns, strict=True), *self._constants.items()):
             if is_text(column.type):
                 yield self._scan(name, column)
-            elif name == ATTRIBUTES and pa.types.is_map(column.type):
+            elif name == ATTRIBUTES and _is_plain_map(column.type):
                 for key, values in attribute_columns(column):
                     yield self._scan(key, values)
-            elif pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
-                self._note(name, UNINDEXED)
-            else:
+            elif is_typed(column.type):
                 self.typed.add(name)
+            else:
+                self._note(name, UNINDEXED)
 
     def describe(self, name: str, data_bytes: int, row_count: int, batch_count: int, raw_bytes: int) -> Description:
         """What the sidecar will say of the data file."""

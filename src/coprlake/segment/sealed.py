@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coprlake.errors import CorruptSidecarError, FormatError, NotFoundError, StorageError, UnreadableDataError
-from coprlake.files import Folder
+from coprlake.files import Folder, storage_error
 from coprlake.kernel import I64Array, U8Array
 from coprlake.predicate.required import Profile
 from coprlake.records import TIMESTAMP
 from coprlake.segment.open_files import OPEN_FILES
 from coprlake.segment.page import page_bytes
-from coprlake.segment.searchable import ALWAYS, NO_PROFILE, has_times
+from coprlake.segment.searchable import ALWAYS, NO_PROFILE, has_times, microseconds_of
 from coprlake.segment.sidecar import Sidecar, sidecar_name
 from coprlake.sketch.algebra import Program
 
@@ -81,7 +81,8 @@ class SealedSegment:
     @property
     def profile(self) -> Profile:
         """What the sketch knows; nothing without one."""
-        return NO_PROFILE if self.sidecar is None else self.sidecar.profile
+        sidecar = self.sidecar  # another thread may distrust it meanwhile
+        return NO_PROFILE if sidecar is None else sidecar.profile
 
     @property
     def metadata(self) -> pq.FileMetaData:
@@ -103,13 +104,15 @@ class SealedSegment:
     @property
     def batch_count(self) -> int:
         """Row groups of the data file."""
-        return self.metadata.num_row_groups if self.sidecar is None else self.sidecar.description.batch_count
+        sidecar = self.sidecar
+        return self.metadata.num_row_groups if sidecar is None else sidecar.description.batch_count
 
     def candidates(self, program: Program) -> I64Array:
         """The batches that the sketch leaves; all of them if there is none or it turns out to be damaged."""
-        if self.sidecar is not None:
+        sidecar = self.sidecar
+        if sidecar is not None:
             try:
-                return self.sidecar.sketch.run(program).astype(np.int64)
+                return sidecar.sketch.run(program).astype(np.int64)
             except FormatError as error:
                 self.distrust(error)
         return np.arange(self.batch_count)
@@ -215,17 +218,24 @@ class SealedSegment:
         self._schema = schema
         self._metadata = metadata
 
+    def exists(self) -> bool:
+        """Whether the data file is there; taken for granted where asking takes a journey."""
+        return not self._folder.is_local or self._folder.exists(self.name)
+
     def _unreadable(self, found: object) -> UnreadableDataError:
+        """The error for a file that is not what it should be; what the system cannot do just now is another matter."""
         if isinstance(found, NotFoundError):
             found = "no such file"
-        elif isinstance(found, OSError) and found.strerror:
-            found = found.strerror
+        elif isinstance(found, StorageError):
+            raise found
+        elif isinstance(found, OSError) and found.errno is not None:  # Arrow's own errors have no number
+            raise storage_error(self._folder.path(self.name), found) from found
         return UnreadableDataError(
             self._folder.path(self.name),
             section="data file",
             expected=f"a Parquet file of {self.entry.data_bytes} bytes",
             found=str(found).partition("\n")[0],
-            advice="bring the file back from a copy, or drop it from the table with `coprlake delete`",
+            advice="bring the file back from a copy, or drop its records by their time with `coprlake delete`",
         )
 
 
@@ -241,4 +251,4 @@ def without_views(records: pa.Table) -> pa.Table:
 
 
 def _microseconds(value: object) -> int:
-    return int(pa.scalar(value).cast(pa.timestamp("us")).value)
+    return int(np.asarray(microseconds_of(pa.array([value])))[0])

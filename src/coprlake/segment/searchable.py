@@ -58,6 +58,11 @@ def has_times(schema: pa.Schema) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
+def microseconds_of(times: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Times of any unit, or days, as numbers; nanoseconds are cut off."""
+    return times.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+
+
 def time_range(records: pa.Table | pa.RecordBatch, column: str) -> tuple[int, int]:
     """The first and the last timestamp in microseconds; `ALWAYS` if there is none or some are missing."""
     if column not in records.schema.names:
@@ -66,5 +71,5 @@ def time_range(records: pa.Table | pa.RecordBatch, column: str) -> tuple[int, in
     if values.null_count or not len(values) or not pa.types.is_timestamp(values.type):
         return ALWAYS
     chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
-    numbers = [np.asarray(chunk.cast(pa.timestamp("us")).view(pa.int64())) for chunk in chunks if len(chunk)]
+    numbers = [np.asarray(microseconds_of(chunk)) for chunk in chunks if len(chunk)]
     return min(int(array.min()) for array in numbers), max(int(array.max()) for array in numbers)

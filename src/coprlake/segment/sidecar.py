@@ -6,7 +6,7 @@ surely looked for, and which data file it belongs to. `docs/format/sidecar.md` h
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Final, NoReturn, Self
@@ -215,12 +215,18 @@ def _refuse(file: str, section: str, expected: str, found: str) -> NoReturn:
     raise CorruptSidecarError(file, section=section, expected=expected, found=found, advice=_REBUILD)
 
 
-def joined_kinds(descriptions: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """How fields are indexed in a segment that was merged from others: as well as in the worst of them that has it."""
+def joined_kinds(descriptions: Sequence[Description]) -> dict[str, str]:
+    """How fields are indexed in a segment that was merged from others: as well as in the worst of them that has it.
+
+    One that does not list all of its fields may have any of them, and then not as the others do.
+    """
     joined: dict[str, str] = {}
-    for fields in descriptions:
-        for name, kind in fields.items():
+    for described in descriptions:
+        for name, kind in described.fields.items():
             joined[name] = _worse(joined[name], kind) if name in joined else kind
+    for described in descriptions:
+        if not described.complete:
+            joined |= {name: UNINDEXED for name in joined if name not in described.fields}
     return joined
 
 

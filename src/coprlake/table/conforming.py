@@ -1,5 +1,6 @@
 """Records of any shape, as columns of a table: nothing is dropped, what does not fit a column becomes an attribute."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -71,8 +72,9 @@ def _column(name: str, values: list[Any]) -> pa.Array:
 
 
 def _text(value: Any) -> str:
-    """As text that UTF-8 can hold: a lone half of a pair cannot."""
-    return str(value).encode("utf-8", "replace").decode()
+    """As text that UTF-8 can hold: a lone half of a pair cannot. What is nested becomes JSON."""
+    text = json.dumps(value, default=str, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+    return text.encode("utf-8", "replace").decode()
 
 
 def _pairs(value: Any) -> list[tuple[str, str | None]] | None:
@@ -255,6 +257,8 @@ def _fitted(column: pa.Array, kind: pa.DataType) -> pa.Array | None:
     """The column with another type, None if a value would be lost; dictionaries of the right values may stay."""
     if column.type == kind or (pa.types.is_dictionary(column.type) and column.type.value_type == kind):
         return column
+    if pa.types.is_boolean(column.type) != pa.types.is_boolean(kind):
+        return None  # true is no 1
     try:
         return column.cast(kind)
     except pa.ArrowException:

@@ -24,7 +24,7 @@ from coprlake.predicate.required import required_tokens
 from coprlake.records import TIMESTAMP
 from coprlake.segment.mutable import MutableSegment, SegmentOptions
 from coprlake.segment.sealed import SealedSegment
-from coprlake.segment.searchable import ALWAYS, has_times
+from coprlake.segment.searchable import ALWAYS, has_times, microseconds_of
 from coprlake.sketch.algebra import ANYTHING, compile_expression
 from coprlake.table.actions import NewFile
 from coprlake.table.delta_log import NOTE, DeltaLog
@@ -75,7 +75,7 @@ class Doomed:
         if (self.since, self.until) != ALWAYS:
             if not has_times(records.schema):
                 return np.zeros(records.num_rows, bool)
-            times = records.column(TIMESTAMP).cast(pa.timestamp("us")).cast(pa.int64())
+            times = microseconds_of(records.column(TIMESTAMP))
             numbers = np.asarray(times.fill_null(0))
             mask = mask & (numbers >= self.since) & (numbers < self.until) & ~np.asarray(times.is_null())
         return mask

@@ -40,6 +40,7 @@ class DeltaLog:
     def __init__(self, table: DeltaTable, folder: Folder) -> None:
         self.folder = folder
         self._table = table
+        self._checked_version = -1
         self._check_protocol()
 
     @classmethod
@@ -125,10 +126,8 @@ class DeltaLog:
             self._table.update_incremental()
         except (DeltaError, OSError):  # versions in between were cleaned away, or the log is broken: opening will tell
             self._table = DeltaLog.open(self.folder)._table
-        if self.version == before:
-            return False
-        self._check_protocol()
-        return True
+        self._check_protocol()  # also when nothing is new: what was refused once is refused again
+        return self.version != before
 
     def entries(self) -> list[SegmentEntry]:
         """All data files of this version, in the order of their names."""
@@ -168,6 +167,7 @@ class DeltaLog:
             self.refresh()
             self._check_writable()
             self._check_present(remove)
+            self._check_written(add)
             version = self.version + 1  # what the swap demands
             try:
                 self._commit_once(add, remove, note, data_change)
@@ -272,7 +272,18 @@ class DeltaLog:
                 f"{self.folder.uri}: {gone[0]} was removed by somebody else meanwhile; nothing was changed, try again"
             )
 
+    def _check_written(self, add: Sequence[NewFile]) -> None:
+        for file in add:
+            entry = self.folder.entry(file.report.name)
+            if entry is None or entry.size_bytes != file.report.data_bytes:
+                raise ConflictError(
+                    f"{self.folder.uri}: {file.report.name} was removed before it could be committed, perhaps by "
+                    "a vacuum; nothing was committed"
+                )
+
     def _check_protocol(self) -> None:
+        if self._checked_version == self.version:
+            return
         protocol = self._table.protocol()
         features = set(protocol.reader_features or ()) - READER_FEATURES
         if protocol.min_reader_version > READER_VERSION or features:
@@ -282,6 +293,7 @@ class DeltaLog:
             raise _too_new(self.folder, "columns that are mapped to other names")
         if "deletionVectors" in (protocol.reader_features or ()) and self._has_deletion_vectors():
             raise _too_new(self.folder, "deletion vectors: run REORG TABLE ... APPLY (PURGE) in Spark first")
+        self._checked_version = self.version
 
     def _has_deletion_vectors(self) -> bool:
         return bool(pa.RecordBatchReader.from_stream(self._table.deletion_vectors()).read_all().num_rows)

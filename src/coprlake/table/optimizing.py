@@ -246,7 +246,7 @@ class SegmentMerger:
             self._row_count,
             self._batch_count,
             self._raw_bytes,
-            joined_kinds(one.fields for one in described),
+            joined_kinds(described),
             sorted({name for one in described for name in one.typed}),
             all(one.complete for one in described),
         )
