@@ -532,3 +532,13 @@ def test_exit_codes_of_the_real_program(records: Path, tmp_path: Path) -> None:
     assert failed.returncode == 2
     assert failed.stderr.startswith("coprlake: error: ")
     assert "\x1b" not in failed.stderr
+
+
+def test_a_field_that_is_not_there_is_hinted_at(run: Run, records: Path, tmp_path: Path) -> None:
+    result = run("search", "x", records, "-f", "nofield")
+    assert result.exit_code == 1
+    assert "nofield is no column" in result.stderr
+    assert "nothere is no column" in run("search", records, "--where", "nothere>3").stderr
+    pq.write_table(pa.table({"message": ["hello"]}), tmp_path / "a.parquet")
+    assert "-f (message)" in run("search", "hello", tmp_path).stderr
+    assert run("search", "hello", tmp_path, "--all-fields").exit_code == 0

@@ -193,4 +193,19 @@ def _nothing(table: "Table", asked: Asked) -> str:
         return f"{asked.table}: the table has no records yet; `coprlake ingest` adds some"
     if len(asked.texts) == 1 and asked.texts[0] != asked.table and os.path.isdir(asked.texts[0]):  # noqa: PTH112
         return f"no match for {asked.texts[0]!r} in {asked.table}; if it was meant as the table, say --table"
-    return f"no match in {asked.table}"
+    return f"no match in {asked.table}{_hint(table, asked)}"
+
+
+def _hint(table: "Table", asked: Asked) -> str:
+    """A field that is no column may be a key of the attributes, or a slip of the pen."""
+    from coprlake.predicate.predicates import ALL_FIELDS
+    from coprlake.records import CONTENT
+
+    columns = table.schema.names
+    if asked.texts and not asked.fields and CONTENT not in columns:
+        return f"; it has no column {CONTENT}: name one with -f ({', '.join(columns)}), or say --all-fields"
+    fields = [*asked.fields, *(condition.field for condition in asked.conditions)]
+    unknown = [field for field in fields if field not in columns and field != ALL_FIELDS]
+    if unknown:
+        return f"; {unknown[0]} is no column of it (an attribute perhaps); the columns are {', '.join(columns)}"
+    return ""
