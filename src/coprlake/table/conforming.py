@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from coprlake.errors import UsageError
 from coprlake.records import ATTRIBUTES, ATTRIBUTES_TYPE, CONTENT, LOGLEVEL, SCHEMA, SOURCE, TIMESTAMP, TIMESTAMP_TYPE
 
-CHUNK_ROWS = 65_536
+CHUNK_ROWS = 16_384
+"""Records that are appended at a time: a search may come in between."""
 
 
 def arrow_batches(data: Any) -> Iterator[pa.RecordBatch]:

@@ -1,7 +1,8 @@
 """Appending: records go to the open segment of their partition; a commit makes all of them part of the table."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -74,6 +75,7 @@ class TableWriter:
         self._partition_by = log.partition_by
         self._schema = log.schema
         self._lock = threading.RLock()
+        self._turn = threading.Lock()  # whoever waits for the other lock holds it: an appender cannot overtake a search
         self._guard = guard or threading.RLock()
         self._open: dict[str, MutableSegment] = {}  # by name; the one that was used last is the last
         self._partitions: dict[str, Partition] = {}
@@ -97,7 +99,7 @@ class TableWriter:
         """
         count = 0
         for batch in arrow_batches(data):
-            with self._lock:
+            with self._in_turn():
                 self._check_open()
                 self._append_batch(batch, raw_bytes if count == 0 or raw_bytes is None else 0)
             count += batch.num_rows
@@ -105,7 +107,7 @@ class TableWriter:
 
     def searchables(self) -> list[Searchable]:
         """All that is not committed, as it is now."""
-        with self._lock:
+        with self._in_turn():
             return [segment.view() for segment in self._open.values()] + [sealed for _, sealed in self._sealed]
 
     def commit(self, **note: Any) -> WriteReport:
@@ -161,6 +163,15 @@ class TableWriter:
         except BaseException:
             self.abandon()
             raise
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        with self._turn:
+            self._lock.acquire()
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def _append_batch(self, batch: pa.RecordBatch, raw_bytes: int | None) -> None:
         if batch.num_rows == 0:
