@@ -27,6 +27,10 @@ class ConflictError(CoprlakeError):
     """Somebody else changed the same thing first; nothing was written."""
 
 
+class DoneBeforeError(ConflictError):
+    """A step that may be made only once was made before."""
+
+
 class FormatError(CoprlakeError):
     """A file is not what it was offered as.
 

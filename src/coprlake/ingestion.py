@@ -2,9 +2,10 @@
 
 import ctypes
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -12,7 +13,7 @@ from coprlake.config import SEGMENT_BYTES
 from coprlake.intake.reading import Intake, IntakeReport
 from coprlake.segment.assigner import as_one_chunk
 from coprlake.store import Table
-from coprlake.table.writer import TableWriter, WriteReport
+from coprlake.table.writer import WriteReport
 
 _M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 
@@ -54,10 +55,17 @@ class IngestReport:
         return sum(report.sketch_bytes for report in self.written)
 
 
+class Appendable(Protocol):
+    """Takes records."""
+
+    def append(self, batch: pa.RecordBatch, *, raw_bytes: int | None = None) -> Any:
+        """Take a batch, and what it took where it came from."""
+
+
 class Gatherer:
     """Brings small batches of one shape together before they are appended."""
 
-    def __init__(self, writer: TableWriter) -> None:
+    def __init__(self, writer: Appendable) -> None:
         self._writer = writer
         self._waiting: dict[pa.Schema, list[pa.RecordBatch]] = {}
         self._raw_bytes: dict[pa.Schema, int] = {}
@@ -87,13 +95,21 @@ class Gatherer:
             raw_bytes = 0
 
 
-def _give_memory_back() -> None:
+def give_memory_back() -> None:
     """Let the C library return arrays of a megabyte and more at once instead of keeping them for later.
 
     It raises that limit to 32 MB as they come and go, which is what a growing sketch makes it do: 10 % more memory.
     """
     with suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 1 << 20)
+
+
+def measured(intake: Intake) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """The batches of an intake, each with the raw bytes that were read for it."""
+    done = intake.report.raw_bytes
+    for batch in intake:
+        yield batch, intake.report.raw_bytes - done
+        done = intake.report.raw_bytes
 
 
 def ingest(
@@ -113,14 +129,14 @@ def ingest(
         commit_bytes: commit whenever so much was read: a long ingest that is interrupted keeps what it committed.
         progress: told after each batch.
     """
-    _give_memory_back()
+    give_memory_back()
     started = time.perf_counter()
     report = IngestReport(intake.report)
     with table.writer(searchable=False, segment_bytes=segment_bytes) as writer:
         gatherer = Gatherer(writer)
-        done = committed = 0
-        for batch in intake:
-            gatherer.add(batch, intake.report.raw_bytes - done)
+        committed = 0
+        for batch, raw_bytes in measured(intake):
+            gatherer.add(batch, raw_bytes)
             done = intake.report.raw_bytes
             if commit_bytes is not None and done - committed >= commit_bytes:
                 gatherer.flush()

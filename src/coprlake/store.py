@@ -28,6 +28,7 @@ from coprlake.table.conforming import lake_type
 from coprlake.table.delta_log import DeltaLog
 from coprlake.table.parquet_folder import ParquetFolder
 from coprlake.table.progress import Progress
+from coprlake.table.segmenter import TableShape
 from coprlake.table.snapshot import Snapshot, open_segments
 from coprlake.table.writer import TableWriter, WriteReport, scratch_options
 
@@ -145,6 +146,11 @@ class Table:
         """The fields besides the content that can be searched inside of words."""
         return frozenset(name for name in self._log.configuration.get(GRAMS_PROPERTY, "").split(",") if name)
 
+    @property
+    def shape(self) -> TableShape:
+        """What somebody has to know who writes segments for this table elsewhere."""
+        return self._delta_log("append").shape
+
     def snapshot(self) -> Snapshot:
         """The segments of the newest version."""
         state = self._stat()
@@ -181,7 +187,7 @@ class Table:
         options = replace(options or SegmentOptions(), searchable=searchable)
         if not options.gram_fields:
             options = replace(options, gram_fields=self.gram_fields)
-        writer = TableWriter(log, scratch_options(options, log), segment_bytes=segment_bytes, guard=self._lock)
+        writer = TableWriter(log, scratch_options(options, log.folder), segment_bytes=segment_bytes, guard=self._lock)
         if searchable:
             self._writers.add(writer)
         return writer
@@ -275,7 +281,7 @@ class Table:
             raise UsageError("this would delete every record; name a predicate or a time")
         doomed = deleting.Doomed(predicate, microseconds(since, FOREVER[0]), microseconds(until, FOREVER[1]))
         log = self._delta_log("delete")
-        options = scratch_options(SegmentOptions(searchable=False, gram_fields=self.gram_fields), log)
+        options = scratch_options(SegmentOptions(searchable=False, gram_fields=self.gram_fields), log.folder)
         return deleting.delete(log, self.snapshot, doomed, options, progress)
 
     def retain(self, age: timedelta, predicate: Predicate = EVERYTHING) -> deleting.DeleteReport:
@@ -313,9 +319,13 @@ class Table:
             rebuild=rebuild,
             progress=progress,
         )
+        self.forget()
+        return report
+
+    def forget(self) -> None:
+        """Open all segments anew when they are next needed: their sidecars were written meanwhile."""
         with self._lock:
             self._snapshot = self._new_snapshot({})
-        return report
 
     def _view(self) -> View:
         """One moment: no record is seen twice or not at all while a writer commits."""

@@ -99,15 +99,7 @@ class Planner:
     def batches(self, segment: Searchable) -> SegmentPlan | None:
         """The batches of one segment that may match; None if there is none or the segment cannot be read."""
         report = self._report
-        demand = self._demand(segment.profile)
-        if demand.kind == NEVER:
-            batches = np.zeros(0, np.int64)
-        elif demand.kind == ALWAYS_POSSIBLE:
-            batches = np.arange(segment.batch_count)
-        else:
-            batches = segment.candidates(demand.program)
-        count = segment.batch_count
-        report.add(batches=count, batches_pruned_by_sketch=count - len(batches))
+        batches = self.sketched_batches(segment)
         if not len(batches):
             return None
         if not self._needs_times:
@@ -117,6 +109,23 @@ class Planner:
         report.add(batches_pruned_by_time=int(len(batches) - inside.sum()))
         batches = batches[inside]
         return SegmentPlan(segment, batches, first[batches], last[batches]) if len(batches) else None
+
+    def sketched_batches(self, segment: Searchable) -> I64Array:
+        """The batches of one segment that its sketch leaves, whatever their time is."""
+        demand = self._demand(segment.profile)
+        if demand.kind == NEVER:
+            batches = np.zeros(0, np.int64)
+        elif demand.kind == ALWAYS_POSSIBLE:
+            batches = np.arange(segment.batch_count)
+        else:
+            batches = segment.candidates(demand.program)
+        count = segment.batch_count
+        self._report.add(batches=count, batches_pruned_by_sketch=count - len(batches))
+        return batches
+
+    def takes_all(self, profile: Profile) -> bool:
+        """Whether sketches with this profile rule nothing out."""
+        return self._demand(profile).kind == ALWAYS_POSSIBLE
 
     def program(self, profile: Profile) -> Program:
         """What the sketches with this profile are asked."""

@@ -11,20 +11,30 @@ import random
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError, TableNotFoundError
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction
+from deltalake.transaction import Transaction as DeltaTransaction
 
-from coprlake.errors import ConflictError, CoprlakeError, NotFoundError, StorageError, UnreadableTableError, UsageError
+from coprlake.errors import (
+    ConflictError,
+    CoprlakeError,
+    DoneBeforeError,
+    NotFoundError,
+    StorageError,
+    UnreadableTableError,
+    UsageError,
+)
 from coprlake.files import Folder
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.sidecar import sidecar_name
 from coprlake.table.actions import NewFile, entries_of
 from coprlake.table.partitioning import log_text
+from coprlake.table.segmenter import TableShape
 
 READER_VERSION: Final = 3
 READER_FEATURES: Final = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors"})
@@ -32,6 +42,13 @@ WRITER_VERSION: Final = 2
 COMMIT_ATTEMPTS: Final = 30
 NOTE: Final = "coprlake"
 """The key under which a commit says, in our words, what it was."""
+
+
+class Transaction(NamedTuple):
+    """A step of an application that must not be made twice; its versions ascend."""
+
+    application: str
+    version: int
 
 
 class DeltaLog:
@@ -115,6 +132,16 @@ class DeltaLog:
         return list(self._table.metadata().partition_columns)
 
     @property
+    def shape(self) -> TableShape:
+        """What writers have to know."""
+        return TableShape(self.folder.uri, self.schema, tuple(self.partition_by))
+
+    @property
+    def table_id(self) -> str:
+        """A name that no other table has, and that stays when this one is moved."""
+        return str(self._table.metadata().id)
+
+    @property
     def configuration(self) -> dict[str, str]:
         """The table's properties."""
         return dict(self._table.metadata().configuration)
@@ -151,6 +178,8 @@ class DeltaLog:
         *,
         note: dict[str, Any],
         data_change: bool = True,
+        replace: bool = False,
+        once: Transaction | None = None,
     ) -> int:
         """Add and remove files in one step; returns the new version.
 
@@ -159,24 +188,29 @@ class DeltaLog:
             remove: files that must still be in the table.
             note: what is done, for the history.
             data_change: False when the records stay the same.
+            replace: remove whatever the table has, too.
+            once: a transaction that the log must not have yet, and has then.
 
         Raises:
             ConflictError: somebody else removed one of `remove`, or changed the table again and again.
+            DoneBeforeError: the transaction is in the log; nothing was changed.
         """
         for attempt in range(COMMIT_ATTEMPTS):
             self.refresh()
             self._check_writable()
             self._check_present(remove)
             self._check_written(add)
+            self._check_first(once)
             version = self.version + 1  # what the swap demands
+            going = self.entries() if replace else remove
             try:
-                self._commit_once(add, remove, note, data_change)
+                self._commit_once(add, going, note, data_change, once)
             except CommitFailedError:
-                if not self._has_landed(add, remove):
+                if not self._has_landed(add, going, once):
                     time.sleep(random.uniform(0, 0.01) * (attempt + 1))
                     continue
             except (DeltaError, OSError) as error:
-                if not self._has_landed(add, remove):
+                if not self._has_landed(add, going, once):
                     raise StorageError(f"{self.folder.uri}: the commit failed; {_first_line(error)}") from error
             return version
         raise ConflictError(
@@ -203,11 +237,20 @@ class DeltaLog:
         """The data files of this version."""
         return {unquote(path) for path in self._actions().column("path").to_pylist()}
 
-    def _has_landed(self, add: Sequence[NewFile], remove: Sequence[SegmentEntry]) -> bool:
+    def transaction_version(self, application: str) -> int | None:
+        """The last transaction of an application, None if it never made one; `refresh` comes first."""
+        return self._table.transaction_version(application)
+
+    def _has_landed(
+        self, add: Sequence[NewFile], remove: Sequence[SegmentEntry], once: Transaction | None = None
+    ) -> bool:
         """Whether a commit that ended with an error is in the log nevertheless: the checkpoint after it may fail."""
-        present = DeltaLog.open(self.folder).names()
+        log = DeltaLog.open(self.folder)
+        present = log.names()
         if add:
             return all(file.report.name in present for file in add)
+        if once is not None and not remove:
+            return log.transaction_version(once.application) == once.version
         return bool(remove) and all(entry.name not in present for entry in remove)
 
     def add_columns(self, fields: Sequence[pa.Field]) -> None:
@@ -247,7 +290,12 @@ class DeltaLog:
         return [unquote(name) for name in names]
 
     def _commit_once(
-        self, add: Sequence[NewFile], remove: Sequence[SegmentEntry], note: dict[str, Any], data_change: bool
+        self,
+        add: Sequence[NewFile],
+        remove: Sequence[SegmentEntry],
+        note: dict[str, Any],
+        data_change: bool,
+        once: Transaction | None,
     ) -> None:
         now = int(time.time() * 1000)
         actions: list[AddAction | RemoveAction] = [file.action(data_change=data_change) for file in add]
@@ -259,8 +307,19 @@ class DeltaLog:
             "append",
             self._table.schema(),
             self.partition_by,
-            commit_properties=CommitProperties(custom_metadata={NOTE: json.dumps(note)}, max_commit_retries=0),
+            commit_properties=CommitProperties(
+                custom_metadata={NOTE: json.dumps(note)},
+                max_commit_retries=0,
+                app_transactions=[] if once is None else [DeltaTransaction(once.application, once.version)],
+            ),
         )
+
+    def _check_first(self, once: Transaction | None) -> None:
+        last = None if once is None else self.transaction_version(once.application)
+        if once is not None and last is not None and last >= once.version:
+            raise DoneBeforeError(
+                f"{self.folder.uri}: transaction {once.version} of {once.application} is in the table already"
+            )
 
     def _check_present(self, remove: Sequence[SegmentEntry]) -> None:
         if not remove:

@@ -27,6 +27,14 @@ class IndexReport:
     seconds: float = 0.0
     problems: list[str] = field(default_factory=list)
 
+    def merge(self, other: "IndexReport") -> None:
+        """Add what somebody else did."""
+        self.indexed += other.indexed
+        self.skipped += other.skipped
+        self.raw_bytes += other.raw_bytes
+        self.sketch_bytes += other.sketch_bytes
+        self.problems += other.problems
+
 
 def index(
     folder: Folder,

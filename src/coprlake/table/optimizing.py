@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +51,7 @@ class OptimizeReport:
     data_bytes_after: int = 0
     sketch_bytes_before: int = 0
     sketch_bytes_after: int = 0
+    conflicts: int = 0  # groups that somebody else changed meanwhile; they stay as they are
     seconds: float = 0.0
     segments: list[SegmentReport] = field(default_factory=list)
 
@@ -108,34 +110,66 @@ def optimize(
     started = time.perf_counter()
     report = OptimizeReport(segments_before=len(snapshot.segments), segments_after=len(snapshot.segments))
     for group in groups_to_merge(snapshot.segments, target_bytes, full=full):
-        name = _name_beside(log.partition_by, group[0])
-        merger = None
-        try:
-            merger = SegmentMerger(log.folder, name, group, level=level, full=full, gram_fields=gram_fields)
-            sealed = merger.run(progress)
-            partition = {name: log_text(value) for name, value in group[0].entry.partition.items()}
-            report.version = log.commit(
-                [NewFile(sealed, partition)],
-                [segment.entry for segment in group],
-                note={"operation": "optimize", "merged": len(group)},
-                data_change=False,
-            )
-        except BaseException:
-            if merger is not None:
-                merger.close()
-            log.discard([name])
-            raise
-        report.merged += len(group)
-        report.written += 1
-        report.segments_after -= len(group) - 1
-        report.tokenized_again += merger.tokenized_again
-        report.data_bytes_before += sum(segment.entry.data_bytes for segment in group)
-        report.data_bytes_after += sealed.data_bytes
-        report.sketch_bytes_before += sum(segment.sidecar.file_bytes for segment in group if segment.sidecar)
-        report.sketch_bytes_after += sealed.sketch_bytes
-        report.segments.append(sealed)
+        merged = merge(log.folder, log.partition_by, group, level, gram_fields, full=full, progress=progress)
+        commit_merged(log, group, merged, report)
     report.seconds = time.perf_counter() - started
     return report
+
+
+class Merged(NamedTuple):
+    """A segment that is written and not committed."""
+
+    sealed: SegmentReport
+    tokenized_again: int
+
+
+def merge(
+    folder: Folder,
+    partition_by: Sequence[str],
+    group: Sequence[SealedSegment],
+    level: int,
+    gram_fields: frozenset[str],
+    *,
+    full: bool,
+    progress: Progress | None = None,
+) -> Merged:
+    """Write one segment from several of a partition; nothing stays behind if that fails."""
+    name = _name_beside(partition_by, group[0])
+    merger = None
+    try:
+        merger = SegmentMerger(folder, name, group, level=level, full=full, gram_fields=gram_fields)
+        return Merged(merger.run(progress), merger.tokenized_again)
+    except BaseException:
+        if merger is not None:
+            merger.close()
+        folder.remove(name)
+        folder.remove(sidecar_name(name))
+        raise
+
+
+def commit_merged(log: DeltaLog, group: Sequence[SealedSegment], merged: Merged, report: OptimizeReport) -> None:
+    """Let a merged segment take the place of those that it was made of."""
+    sealed = merged.sealed
+    partition = {name: log_text(value) for name, value in group[0].entry.partition.items()}
+    try:
+        report.version = log.commit(
+            [NewFile(sealed, partition)],
+            [segment.entry for segment in group],
+            note={"operation": "optimize", "merged": len(group)},
+            data_change=False,
+        )
+    except BaseException:
+        log.discard([sealed.name])
+        raise
+    report.merged += len(group)
+    report.written += 1
+    report.segments_after -= len(group) - 1
+    report.tokenized_again += merged.tokenized_again
+    report.data_bytes_before += sum(segment.entry.data_bytes for segment in group)
+    report.data_bytes_after += sealed.data_bytes
+    report.sketch_bytes_before += sum(segment.sidecar.file_bytes for segment in group if segment.sidecar)
+    report.sketch_bytes_after += sealed.sketch_bytes
+    report.segments.append(sealed)
 
 
 class SegmentMerger:

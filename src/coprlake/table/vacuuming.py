@@ -2,11 +2,15 @@
 
 import time
 from dataclasses import dataclass, field
+from typing import Final
 
 from coprlake.config import VACUUM_HOURS
 from coprlake.files import FileEntry
 from coprlake.segment.sidecar import FOLDER, data_name_of
 from coprlake.table.delta_log import DeltaLog
+
+STREAMS_FOLDER: Final = f"{FOLDER}/streams"
+"""Where streams keep their checkpoints unless told otherwise."""
 
 
 @dataclass
@@ -33,6 +37,8 @@ def vacuum(log: DeltaLog, *, retention_hours: float = VACUUM_HOURS, dry_run: boo
     gone = set(report.data_files)
     youngest_ns = time.time_ns() - int(retention_hours * 3600e9)
     for entry in log.folder.list(FOLDER):
+        if entry.name.startswith(f"{STREAMS_FOLDER}/"):
+            continue  # a stream that pauses for a month goes on where it was
         data_name = data_name_of(entry.name)
         if data_name is None:
             _remove(log, entry, report, report.leftovers, youngest_ns)

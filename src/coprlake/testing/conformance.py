@@ -121,7 +121,7 @@ def in_closed_batches_of_spilled_sketches(folder: Path, rows: list[Row]) -> Stor
     writer = table.writer(options=SMALL)
     for row in rows:
         writer.append(record_batch([row]))
-        for segment in writer._open.values():
+        for segment in writer._segmenter._open.values():
             segment._sketch._spill()
     return Stored(table, rows, writer)
 

@@ -1,0 +1,195 @@
+"""A search in shares: pruned once, by whoever plans, then read by many processes that know only their own share.
+
+The planner asks the sketches; whoever reads a share opens data files alone. A share names the batches of each file, so
+a needle in thousands of segments is one small share, and a scan is as many as its bytes are worth.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+
+from coprlake.errors import NotFoundError
+from coprlake.files import Folder
+from coprlake.kernel import I64Array
+from coprlake.predicate.predicates import Predicate
+from coprlake.query.opening import BatchOpener
+from coprlake.query.options import SearchOptions
+from coprlake.query.ordering import Unit
+from coprlake.query.planning import FOREVER, Planner, View
+from coprlake.query.report import SearchReport
+from coprlake.segment.sealed import SealedSegment, SegmentEntry
+from coprlake.table.partitioning import constants
+from coprlake.table.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Batches of one data file.
+
+    Attributes:
+        entry: the file.
+        batches: their numbers; None for all of them.
+        batch_count: how many the file has by its sidecar; else `batches` means nothing.
+        part: which of how many pieces of the file this is.
+        data_bytes: the compressed size, roughly.
+    """
+
+    entry: SegmentEntry
+    batches: tuple[int, ...] | None = None
+    batch_count: int = 0
+    part: tuple[int, int] = (0, 1)
+    data_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one process reads."""
+
+    uri: str
+    table_schema: pa.Schema
+    schema: pa.Schema
+    predicate: Predicate
+    options: SearchOptions
+    pieces: tuple[Piece, ...] = ()
+
+    @property
+    def data_bytes(self) -> int:
+        """The compressed size of its batches, roughly."""
+        return sum(piece.data_bytes for piece in self.pieces)
+
+
+@dataclass
+class SharePlan:
+    """What is left of a table for a search.
+
+    Attributes:
+        pieces: what may hold matches.
+        data_bytes: of these.
+        table_bytes: of the whole table.
+        report: what was pruned by what.
+    """
+
+    pieces: list[Piece] = field(default_factory=list)
+    data_bytes: int = 0
+    table_bytes: int = 0
+    report: SearchReport = field(default_factory=SearchReport)
+
+
+def plan(snapshot: Snapshot, predicate: Predicate, options: SearchOptions) -> SharePlan:
+    """Prune: by time and partition, then by the sketches. No data file is opened.
+
+    Args:
+        snapshot: the table.
+        predicate: what is searched for.
+        options: the times, whether to use sketches and whether to be strict count here.
+    """
+    found = SharePlan(report=SearchReport(predicate=predicate))
+    report = found.report
+    found.table_bytes = sum(segment.entry.data_bytes for segment in snapshot.segments)
+    planner = Planner(
+        predicate,
+        options.since,
+        options.until,
+        needs_times=False,
+        use_sketches=options.use_sketches,
+        strict=options.strict,
+        report=report,
+    )
+    with report.phase("prune"):
+        for segment in planner.segments(View(snapshot)):
+            assert isinstance(segment, SealedSegment)
+            piece = _piece(planner, segment)
+            if piece is not None:
+                found.pieces.append(piece)
+                found.data_bytes += piece.data_bytes
+    return found
+
+
+def _piece(planner: Planner, segment: SealedSegment) -> Piece | None:
+    entry = segment.entry
+    if segment.sidecar is None or planner.takes_all(segment.profile):
+        return Piece(entry, data_bytes=entry.data_bytes)
+    batches = planner.sketched_batches(segment)
+    if not len(batches):
+        return None
+    share = math.ceil(entry.data_bytes * len(batches) / max(1, segment.batch_count))
+    return Piece(entry, tuple(batches.tolist()), segment.batch_count, data_bytes=share)
+
+
+def divide(pieces: Sequence[Piece], share_bytes: int) -> list[tuple[Piece, ...]]:
+    """The pieces in groups of about so many bytes each, in their order; a large piece is cut."""
+    total = sum(piece.data_bytes for piece in pieces)
+    count = max(1, math.ceil(total / share_bytes))
+    even = max(1, math.ceil(total / count))
+    groups: list[tuple[Piece, ...]] = []
+    group: list[Piece] = []
+    room = even
+    for piece in pieces:
+        for part in _cut(piece, even):
+            if group and part.data_bytes > room + even // 4:
+                groups.append(tuple(group))
+                group, room = [], even
+            group.append(part)
+            room -= part.data_bytes
+    if group:
+        groups.append(tuple(group))
+    return groups
+
+
+def _cut(piece: Piece, target_bytes: int) -> list[Piece]:
+    count = math.ceil(piece.data_bytes / max(1, target_bytes * 5 // 4))
+    if count <= 1:
+        return [piece]
+    parts: list[tuple[int, ...] | None] = [None] * count
+    if piece.batches is not None:
+        parts = [tuple(part.tolist()) for part in np.array_split(np.array(piece.batches), count) if len(part)]
+    share = piece.data_bytes // len(parts)
+    return [
+        replace(piece, batches=batches, part=(number, len(parts)), data_bytes=share)
+        for number, batches in enumerate(parts)
+    ]
+
+
+def read_share(share: Share, report: SearchReport | None = None) -> Iterator[pa.RecordBatch]:
+    """The matching records of a share.
+
+    Raises:
+        FormatError: a data file cannot be read. A job that leaves records out in silence would be worse than none.
+    """
+    folder = Folder.of(share.uri)
+    report = report or SearchReport(predicate=share.predicate)
+    opener = BatchOpener(share.predicate, share.options, report)
+    left = share.options.limit
+    for piece in share.pieces:
+        segment = SealedSegment(folder, piece.entry, constants(piece.entry.partition, share.table_schema))
+        segment.distrust(_NOT_ASKED)
+        for unit in _units(segment, piece, share.options):
+            records = opener.open(unit, share.schema).records
+            for batch in records.to_batches() if records is not None else ():
+                yield batch if left is None else batch.slice(0, left)
+                left = None if left is None else left - batch.num_rows
+                if left is not None and left <= 0:
+                    return
+
+
+_NOT_ASKED = NotFoundError("the planner has asked the sidecar; here it is not needed")
+
+
+def _units(segment: SealedSegment, piece: Piece, options: SearchOptions) -> Iterator[Unit]:
+    """The batches to open, as the executor wants them."""
+    count = segment.metadata.num_row_groups
+    batches: I64Array
+    if piece.batches is None or piece.batch_count != count:  # a sidecar of other data rules nothing out
+        number, parts = piece.part
+        batches = np.arange(count * number // parts, count * (number + 1) // parts)
+    else:
+        batches = np.array(piece.batches, np.int64)
+    first, last = np.full(count, FOREVER[0]), np.full(count, FOREVER[1])
+    if options.is_bounded:
+        first, last = segment.times()
+        batches = batches[(last[batches] >= options.since) & (first[batches] < options.until)]
+    for batch in batches.tolist():
+        yield Unit(segment, batch, 0, int(first[batch]), int(last[batch]))
