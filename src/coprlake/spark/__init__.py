@@ -1,0 +1,42 @@
+"""Spark: data source, jobs and sessions.
+
+.. code-block:: python
+
+    from coprlake import spark as lake
+
+    with lake.session("local[*]") as spark:
+        lake.ingest(spark, ["/var/log"], "logs")
+        lake.search(spark, "logs", "connection refused").show()
+"""
+
+from importlib import import_module
+from typing import Any
+
+_EXPORTS = {
+    "session": "session",
+    "register": "registering",
+    "search": "searching",
+    "plan_search": "searching",
+    "SparkSearch": "searching",
+    "ingest": "ingesting",
+    "stream_folder": "streaming",
+    "stream_kafka": "streaming",
+    "StreamSettings": "streaming",
+    "BatchReport": "streaming",
+    "optimize": "optimizing",
+    "index": "indexing",
+    "connector_jars": "jars",
+}
+"""What is public, and the module that has it; loaded when it is asked for."""
+
+__all__ = sorted(_EXPORTS)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        return getattr(import_module(f"coprlake.spark.{_EXPORTS[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

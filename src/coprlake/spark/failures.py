@@ -1,0 +1,40 @@
+"""Errors of Spark jobs in one line: Spark tells of a task's error in pages of Java and Python."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from coprlake.errors import CoprlakeError, StorageError, UsageError
+
+_OWN = re.compile(r"^(?:coprlake\.errors|coprlake\.spark\.\w+)\.(\w+): (.*)$", re.MULTILINE)
+_LAST = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Exit|Interrupt)): (.*)$", re.MULTILINE)
+
+
+class JobError(CoprlakeError):
+    """A Spark job failed; nothing was committed."""
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Turn what Spark raises into an error of ours that says what happened in the task."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise explained(error) from error
+
+
+def explained(error: BaseException) -> CoprlakeError:
+    """The error in one line."""
+    text = str(error)
+    own = _OWN.findall(text)
+    if own:
+        kind = {"UsageError": UsageError, "StorageError": StorageError}.get(own[-1][0], JobError)
+        return kind(own[-1][1])
+    python = [found for found in _LAST.findall(text) if found[0] not in ("PythonException", "SparkException")]
+    if python:
+        return JobError(f"the Spark job failed: {python[-1][0]}: {python[-1][1]}")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return JobError(f"the Spark job failed: {lines[0] if lines else type(error).__name__}")

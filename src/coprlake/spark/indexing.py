@@ -1,0 +1,91 @@
+"""Sidecars for a lake that somebody else wrote: a task indexes some of its data files, in place."""
+
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from functools import partial
+from os import PathLike
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from coprlake.files import Folder
+from coprlake.ingestion import give_memory_back
+from coprlake.segment.sealed import SegmentEntry
+from coprlake.spark.ingesting import places, places_in
+from coprlake.spark.progress import JobProgress, TaskProgress, watching
+from coprlake.spark.tables import opened
+from coprlake.spark.tasks import answer, answers
+from coprlake.store import Table
+from coprlake.table import indexing
+from coprlake.table.indexing import IndexReport
+from coprlake.table.snapshot import open_segments
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TASK_BYTES: Final = 64 * 1024 * 1024
+"""Data files that one task indexes, by their compressed size."""
+
+
+def index(
+    spark: "SparkSession",
+    table: str | PathLike[str] | Table,
+    *,
+    grams: Iterable[str] = (),
+    rebuild: bool = False,
+    progress: JobProgress | None = None,
+) -> IndexReport:
+    """Write the sidecars that are missing or damaged; the data is not touched.
+
+    Args:
+        spark: the session.
+        table: a Delta table, or a folder of Parquet files.
+        grams: fields that can be searched inside of words; the content can anyway.
+        rebuild: write all of them.
+        progress: told now and then how far the tasks are; bytes are those of data files.
+    """
+    started = time.perf_counter()
+    target = opened(table)
+    snapshot, uri = target.snapshot(), target.uri
+    schema, fields = snapshot.schema, frozenset(grams) | target.gram_fields
+    shares = _shares([segment.entry for segment in snapshot.segments], spark.sparkContext.defaultParallelism)
+    job, watched = uuid.uuid4().hex, progress is not None
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        give_memory_back()
+        folder = Folder.of(uri)
+        for place in places_in(batches):
+            segments = open_segments(folder, shares[place], schema, {})
+            told = TaskProgress(uri, job, place) if watched else None
+            yield from answer(
+                indexing.index(
+                    folder,
+                    segments,
+                    gram_fields=fields,
+                    rebuild=rebuild,
+                    progress=None if told is None else partial(told, 0),
+                )
+            )
+
+    report = IndexReport()
+    if shares:
+        with watching(uri, job, progress):
+            for part in answers(places(spark, len(shares)).mapInArrow(work, "result binary")):
+                report.merge(part)
+    target.forget()  # segments that were open without a sidecar
+    report.seconds = time.perf_counter() - started
+    return report
+
+
+def _shares(entries: list[SegmentEntry], parallelism: int) -> list[list[SegmentEntry]]:
+    """Files in groups of about the same size; the largest first, so that none is left for the end."""
+    total = sum(entry.data_bytes for entry in entries)
+    count = min(len(entries), max(parallelism, -(-total // TASK_BYTES)))
+    groups: list[list[SegmentEntry]] = [[] for _ in range(count)]
+    sizes = [0] * count
+    for entry in sorted(entries, key=lambda one: -one.data_bytes):
+        smallest = sizes.index(min(sizes))
+        groups[smallest].append(entry)
+        sizes[smallest] += entry.data_bytes
+    return groups

@@ -1,0 +1,89 @@
+"""How far are the tasks? Each keeps a small file beside the table, which the driver reads while it waits.
+
+Spark tells of a task's figures when the task is over, which is when nobody asks any more. All processes reach the
+table's folder, whatever the cluster is.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, NamedTuple
+
+from coprlake.errors import CoprlakeError
+from coprlake.files import Folder
+from coprlake.segment.sidecar import FOLDER
+
+INTERVAL_SECONDS: Final = 1.0
+
+
+class Done(NamedTuple):
+    """What all tasks have done so far."""
+
+    rows: int = 0
+    bytes: int = 0
+
+
+JobProgress = Callable[[Done], None]
+
+
+class TaskProgress:
+    """In a task: counts, and writes the counts down once a second."""
+
+    def __init__(self, uri: str, job: str, task: int) -> None:
+        self._folder = Folder.of(uri)
+        self._name = f"{_folder_of(job)}/{task}"
+        self._rows = self._bytes = 0
+        self._last = time.monotonic()
+
+    def __call__(self, rows: int, size: int) -> None:
+        """Count what was done."""
+        self._rows += rows
+        self._bytes += size
+        if time.monotonic() - self._last < INTERVAL_SECONDS:
+            return
+        self._last = time.monotonic()
+        with suppress(CoprlakeError, OSError), self._folder.create(self._name) as file:  # others tell of a full disk
+            file.write(json.dumps([self._rows, self._bytes]).encode())
+
+
+def _folder_of(job: str) -> str:
+    return f"{FOLDER}/progress/{job}"
+
+
+@contextmanager
+def watching(uri: str, job: str, progress: JobProgress | None) -> Iterator[None]:
+    """On the driver: tell `progress` now and then how far the tasks are, and clean up behind them."""
+    folder = Folder.of(uri)
+    if progress is None:
+        try:
+            yield
+        finally:
+            _remove(folder, job)
+        return
+    over = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(folder, job, progress, over), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+        _remove(folder, job)
+
+
+def _watch(folder: Folder, job: str, progress: JobProgress, over: threading.Event) -> None:
+    while not over.wait(INTERVAL_SECONDS / 2):
+        rows = size = 0
+        for entry in folder.list(_folder_of(job)):
+            with suppress(CoprlakeError, OSError, ValueError):  # it is being written
+                own = json.loads(bytes(folder.data(entry.name)))
+                rows, size = rows + own[0], size + own[1]
+        progress(Done(rows, size))
+
+
+def _remove(folder: Folder, job: str) -> None:
+    with suppress(CoprlakeError, OSError):
+        if folder.exists(_folder_of(job)):
+            folder.filesystem.delete_dir(folder.path(_folder_of(job)))

@@ -1,0 +1,199 @@
+"""Searching from Spark: the driver prunes, tasks read what is left, and the result is a DataFrame.
+
+Where little is left, one task opens a few batches. Where much is left and the question can be put exactly in Spark's
+own words, Spark's Parquet reader reads the files that are left: what it returns need not pass through Python.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from coprlake.errors import UsageError
+from coprlake.predicate.expression import parse_query
+from coprlake.predicate.predicates import EVERYTHING, Combinable, Predicate
+from coprlake.query.options import SearchOptions
+from coprlake.query.planning import FOREVER
+from coprlake.query.report import SearchReport
+from coprlake.query.shares import Share, SharePlan, divide, plan, read_share
+from coprlake.records import DAY, TIMESTAMP
+from coprlake.spark.expressions import column_of
+from coprlake.spark.options import SHARE_BYTES
+from coprlake.spark.source import result_schema, spark_schema
+from coprlake.spark.tables import opened
+from coprlake.store import Table, Time, microseconds
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+HARDLY_HELPS: Final = 0.5
+"""When more of a table's bytes than this is left, pruning has hardly helped."""
+
+MUCH_BYTES: Final = 64 * 1024 * 1024
+"""Less compressed data than this is read by tasks in Python, which is faster to start."""
+
+
+@dataclass
+class SparkSearch:
+    """A search that is planned: `report` tells what was pruned, `dataframe` reads the rest.
+
+    Attributes:
+        table: what is searched.
+        predicate: for what.
+        options: how.
+        schema: the columns of the result.
+        plan: what is left.
+        share_bytes: compressed data that one task reads.
+    """
+
+    table: Table
+    predicate: Predicate
+    options: SearchOptions
+    schema: pa.Schema
+    plan: SharePlan
+    share_bytes: int = SHARE_BYTES
+
+    @property
+    def report(self) -> SearchReport:
+        """What was pruned by what."""
+        return self.plan.report
+
+    @property
+    def goes_through_parquet(self) -> bool:
+        """Whether Spark's own Parquet reader will read what is left."""
+        left = self.plan.data_bytes
+        if left < MUCH_BYTES or left < HARDLY_HELPS * self.plan.table_bytes:
+            return False
+        return self._columns_match() and self._condition() is not None
+
+    def dataframe(self, spark: "SparkSession") -> "DataFrame":
+        """The matching records."""
+        frame = self._by_parquet(spark) if self.goes_through_parquet else self._by_shares(spark)
+        return frame if self.options.limit is None else frame.limit(self.options.limit)
+
+    def shares(self) -> list[Share]:
+        """The work of each task."""
+        whole = Share(self.table.uri, self.table.schema, self.schema, self.predicate, self.options)
+        return [replace(whole, pieces=pieces) for pieces in divide(self.plan.pieces, self.share_bytes)]
+
+    def _by_shares(self, spark: "SparkSession") -> "DataFrame":
+        shares = self.shares()
+        if not shares:
+            return spark.createDataFrame([], spark_schema(self.schema))
+
+        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    yield from read_share(shares[number])
+
+        numbers = spark.range(0, len(shares), 1, len(shares))
+        return numbers.mapInArrow(read, spark_schema(self.schema))
+
+    def _by_parquet(self, spark: "SparkSession") -> "DataFrame":
+        condition = self._condition()
+        files = [f"{self.table.uri}/{piece.entry.name}" for piece in self.plan.pieces]
+        columns = spark_schema(self.table.schema)
+        frame = spark.read.schema(columns).option("basePath", self.table.uri).parquet(*files)
+        return frame.filter(condition).select(*self.schema.names)
+
+    def _condition(self) -> Any:
+        """The question in Spark's words, None if these would not mean exactly the same."""
+        from pyspark.sql import functions as sql
+
+        condition = column_of(self.predicate, self.table.schema)
+        if condition is None:
+            return None
+        since, until = self.options.since, self.options.until
+        parts = [condition]
+        if since != FOREVER[0]:
+            parts.append(sql.unix_micros(sql.col(TIMESTAMP)) >= since)
+        if until != FOREVER[1]:
+            parts.append(sql.unix_micros(sql.col(TIMESTAMP)) < until)
+        return reduce(lambda first, second: first & second, parts)
+
+    def _columns_match(self) -> bool:
+        """Whether every file has the types of the table: what others wrote may need a cast that Spark refuses."""
+        return all(piece.entry.modified_ns == 0 for piece in self.plan.pieces)
+
+
+def plan_search(
+    table: str | PathLike[str] | Table,
+    query: Predicate | str = EVERYTHING,
+    *,
+    since: Time = None,
+    until: Time = None,
+    columns: Sequence[str] | None = None,
+    limit: int | None = None,
+    strict: bool = False,
+    use_sketches: bool = True,
+    share_bytes: int = SHARE_BYTES,
+) -> SparkSearch:
+    """Prune a table for a search, on the driver; see `search`."""
+    if isinstance(query, str):
+        query = parse_query(query) if query else EVERYTHING
+    elif not isinstance(query, Combinable):
+        raise UsageError(f"expected a predicate or a text to search for, found {query!r}")
+    found = opened(table)
+    options = SearchOptions(
+        since=microseconds(since, FOREVER[0]),
+        until=microseconds(until, FOREVER[1]),
+        limit=limit,
+        threads=1,
+        strict=strict,
+        use_sketches=use_sketches,
+    )
+    snapshot = found.snapshot()
+    names = [name for name in snapshot.schema.names if name != DAY] if columns is None else list(columns)
+    schema = result_schema(snapshot.schema, names)
+    return SparkSearch(found, query, options, schema, plan(snapshot, query, options), share_bytes)
+
+
+def search(
+    spark: "SparkSession",
+    table: str | PathLike[str] | Table,
+    query: Predicate | str = EVERYTHING,
+    *,
+    since: Time = None,
+    until: Time = None,
+    columns: Sequence[str] | None = None,
+    limit: int | None = None,
+    strict: bool = False,
+    use_sketches: bool = True,
+    share_bytes: int = SHARE_BYTES,
+) -> "DataFrame":
+    """Find records: a DataFrame over what the sketches leave.
+
+    The table is pruned now, on the driver; its records are read when the DataFrame is. In any order: sort it.
+
+    Args:
+        spark: the session.
+        table: a path, or a table that is open.
+        query: a predicate; or a text that the content contains; or an expression, as ``term("refused") &
+            ~equals("loglevel", "debug")``.
+        since: of this time and later.
+        until: before this time.
+        columns: what to return of a record; all but the day by default.
+        limit: so many records at most.
+        strict: whether a damaged sidecar is an error; else its data file is scanned.
+        use_sketches: False to scan, which finds the same.
+        share_bytes: compressed data that one task reads.
+
+    Raises:
+        NotFoundError: there is no such table.
+        UsageError: the query is none, or a column is not there.
+    """
+    planned = plan_search(
+        table,
+        query,
+        since=since,
+        until=until,
+        columns=columns,
+        limit=limit,
+        strict=strict,
+        use_sketches=use_sketches,
+        share_bytes=share_bytes,
+    )
+    return planned.dataframe(spark)

@@ -1,0 +1,127 @@
+"""The data source ``coprlake``: ``spark.read``, ``df.write`` and ``df.writeStream`` by that name.
+
+Spark makes these objects in Python processes beside the driver, asks them to plan, and sends what it gets to tasks. So
+planning prunes, once, and a task gets a `Share`.
+"""
+
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from coprlake.errors import UsageError
+from coprlake.predicate.predicates import EVERYTHING, And, Predicate
+from coprlake.query.shares import Share, divide, plan, read_share
+from coprlake.spark.filters import push
+from coprlake.spark.options import ReadSettings, read_settings, write_settings
+from coprlake.spark.tables import opened
+
+if TYPE_CHECKING:
+    from coprlake.spark.sink import BatchSink, StreamSink
+
+
+class CoprlakeDataSource(DataSource):
+    """What Spark knows as the format ``coprlake``."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        self.options = options
+
+    @classmethod
+    def name(cls) -> str:
+        """For ``format(...)``."""
+        return "coprlake"
+
+    def schema(self) -> StructType:
+        """The columns of the table."""
+        return spark_schema(opened(read_settings(self.options).path).schema)
+
+    def reader(self, schema: StructType) -> "CoprlakeReader":
+        """For ``spark.read``."""
+        return CoprlakeReader(read_settings(self.options), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> "BatchSink":
+        """For ``df.write``."""
+        from coprlake.spark.sink import BatchSink
+
+        return BatchSink(write_settings(self.options), to_arrow_schema(schema, timezone="UTC"), overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamSink":  # noqa: N802 (Spark's name)
+        """For ``df.writeStream``."""
+        from coprlake.spark.sink import StreamSink
+
+        if overwrite:
+            raise UsageError("a stream is appended to a table; say outputMode('append')")
+        settings = write_settings(self.options)
+        return StreamSink(settings, to_arrow_schema(schema, timezone="UTC"), self.options.get("checkpointlocation", ""))
+
+
+class SharePartition(InputPartition):
+    """The work of one task."""
+
+    def __init__(self, share: Share) -> None:
+        super().__init__(share)
+        self.share = share
+
+
+class CoprlakeReader(DataSourceReader):
+    """Plans a read: first Spark offers filters, then it asks for partitions."""
+
+    def __init__(self, settings: ReadSettings, schema: StructType) -> None:
+        self._settings = settings
+        self._schema = result_schema(opened(settings.path).schema, schema.names)
+        self._predicate = settings.predicate()
+        self._options = settings.search_options()
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 (Spark's name)
+        """Take what can be pruned with; what is not decided exactly goes back to Spark.
+
+        Nothing is taken unless the user vouches that the DataFrame is used once: Spark 4.3 would use the pruned plan
+        for other uses of it too, and lose their records in silence.
+        """
+        if not self._settings.pushdown:
+            return filters
+        pushed = push(filters, opened(self._settings.path).schema)
+        self._predicate = both(self._predicate, pushed.predicate)
+        options = self._options
+        self._options = replace(options, since=max(options.since, pushed.since), until=min(options.until, pushed.until))
+        return pushed.left_over
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """What is left of the table, in shares of about the same size; one, if little is left."""
+        table = opened(self._settings.path)
+        found = plan(table.snapshot(), self._predicate, self._options)
+        groups = divide(found.pieces, self._settings.share_bytes) or [()]
+        whole = Share(table.uri, table.schema, self._schema, self._predicate, self._options)
+        return [SharePartition(replace(whole, pieces=pieces)) for pieces in groups]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """In a task: the matching records."""
+        assert isinstance(partition, SharePartition)
+        yield from read_share(partition.share)
+
+
+def both(first: Predicate, second: Predicate) -> Predicate:
+    """Both hold."""
+    parts = [part for part in (first, second) if part != EVERYTHING]
+    return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def result_schema(table: pa.Schema, names: Sequence[str]) -> pa.Schema:
+    """Some columns of a table.
+
+    Raises:
+        UsageError: one of them is not there.
+    """
+    unknown = [name for name in names if name not in table.names]
+    if unknown:
+        raise UsageError(f"there is no column {unknown[0]}; the table has {', '.join(table.names)}")
+    return pa.schema([table.field(name) for name in names])
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """The same columns in Spark's types."""
+    return from_arrow_schema(schema)

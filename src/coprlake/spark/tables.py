@@ -1,0 +1,52 @@
+"""Tables that stay open between the questions of one process: a warm search asks the log only whether it has grown."""
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from coprlake.records import DAY
+from coprlake.store import Table, create_table, open_table, table_exists
+
+_LIMIT = 16
+_lock = threading.Lock()
+_open: OrderedDict[tuple[str, int], Table] = OrderedDict()
+
+
+def opened(table: str | os.PathLike[str] | Table) -> Table:
+    """The table at a path; the one that is open already if there is one."""
+    if isinstance(table, Table):
+        return table
+    key = (os.fspath(table), _identity(table))
+    with _lock:
+        found = _open.pop(key, None)
+    if found is None:
+        found = open_table(table)
+    with _lock:
+        _open[key] = found
+        while len(_open) > _LIMIT:
+            _open.popitem(last=False)
+    return found
+
+
+def _identity(path: str | os.PathLike[str]) -> int:
+    """Tells a table from one that is made anew in the same place; 0 where nobody can tell."""
+    try:
+        return (Path(path) / "_delta_log").stat().st_ino
+    except OSError:
+        return 0
+
+
+def opened_or_created(
+    path: str | os.PathLike[str],
+    schema: pa.Schema | None = None,
+    partition_by: Sequence[str] = (DAY,),
+    grams: Sequence[str] = (),
+) -> Table:
+    """The table at a path, made with these columns if it is not there."""
+    if table_exists(path):
+        return open_table(path)
+    return create_table(path, schema=schema, partition_by=list(partition_by), grams=grams, exist_ok=True)
