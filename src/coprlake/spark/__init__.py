@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 _EXPORTS = {
-    "session": "session",
+    "session": "sessions",
     "register": "registering",
     "search": "searching",
     "plan_search": "searching",

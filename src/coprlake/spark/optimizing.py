@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Iterator
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -20,12 +20,23 @@ from coprlake.spark.tables import opened
 from coprlake.spark.tasks import answer, answers
 from coprlake.store import Table
 from coprlake.table.delta_log import DeltaLog
-from coprlake.table.optimizing import Merged, OptimizeReport, commit_merged, groups_to_merge, merge
-from coprlake.table.segmenter import TableShape
+from coprlake.table.optimizing import (
+    Merged,
+    OptimizeReport,
+    commit_merged,
+    estimated_raw_bytes,
+    groups_to_merge,
+    merge,
+)
+from coprlake.table.segmenter import TableShape, remove_segment
 from coprlake.table.snapshot import open_segments
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+TASK_BYTES: Final = 128 * 1024 * 1024
+TASK_GROUPS: Final = 64
+"""What a task merges: so much raw text, or so many groups; a large group is a task of its own."""
 
 
 def optimize(
@@ -56,41 +67,76 @@ def optimize(
     count = len(snapshot.segments)
     report = OptimizeReport(segments_before=count, segments_after=count)
     job = uuid.uuid4().hex
-    wave = max(1, spark.sparkContext.defaultParallelism)
     log = DeltaLog.open(Folder.of(shape.uri))
+    tasks = _tasks(groups)
+    wave = max(1, spark.sparkContext.defaultParallelism)
     with watching(shape.uri, job, progress):
-        for first in range(0, len(groups), wave):
-            part = groups[first : first + wave]
+        for first in range(0, len(tasks), wave):
             watch = (job, first) if progress is not None else None
-            for group, merged in zip(part, _merged(spark, part, shape, level, grams, full, watch), strict=True):
-                try:
-                    commit_merged(log, group, merged, report)
-                except ConflictError:
-                    report.conflicts += 1
+            part = tasks[first : first + wave]
+            merged = _merged(spark, part, shape, level, grams, full, watch)
+            _commit(log, [pair for task, own in zip(part, merged, strict=True) for pair in zip(task, own)], report)
     report.seconds = time.perf_counter() - started
     return report
 
 
+def _tasks(groups: list[list[SealedSegment]]) -> list[list[list[SealedSegment]]]:
+    """Groups for each task: a large one by itself, many small ones together."""
+    tasks: list[list[list[SealedSegment]]] = []
+    room = 0
+    for group in groups:
+        size = sum(estimated_raw_bytes(segment) for segment in group)
+        if not tasks or size > room or len(tasks[-1]) >= TASK_GROUPS:
+            tasks.append([])
+            room = TASK_BYTES
+        tasks[-1].append(group)
+        room -= size
+    return tasks
+
+
+def _commit(log: DeltaLog, merged: list[tuple[list[SealedSegment], Merged]], report: OptimizeReport) -> None:
+    """All in one step; if somebody else changed some of the segments, group by group."""
+    try:
+        commit_merged(log, merged, report)
+    except ConflictError:
+        if len(merged) == 1:
+            report.conflicts += 1
+            log.discard([one.sealed.name for _, one in merged])
+            return
+        for pair in merged:
+            _commit(log, [pair], report)
+    except BaseException:
+        log.discard([one.sealed.name for _, one in merged])
+        raise
+
+
 def _merged(
     spark: "SparkSession",
-    groups: list[list[SealedSegment]],
+    tasks: list[list[list[SealedSegment]]],
     shape: TableShape,
     level: int,
     grams: frozenset[str],
     full: bool,
     watch: tuple[str, int] | None,
-) -> list[Merged]:
-    """One task a group."""
-    entries: list[list[SegmentEntry]] = [[segment.entry for segment in group] for group in groups]
+) -> list[list[Merged]]:
+    """What each task made of its groups."""
+    entries: list[list[list[SegmentEntry]]] = [[[one.entry for one in group] for group in task] for task in tasks]
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         give_memory_back()
         folder = Folder.of(shape.uri)
         for place in places_in(batches):
-            group = open_segments(folder, entries[place], shape.schema, {})
-            told = None if watch is None else TaskProgress(shape.uri, watch[0], watch[1] + place)
-            tell = None if told is None else partial(told, 0)
-            yield from answer((place, merge(folder, shape.partition_by, group, level, grams, full=full, progress=tell)))
+            told = None if watch is None else partial(TaskProgress(shape.uri, watch[0], watch[1] + place), 0)
+            done: list[Merged] = []
+            try:
+                for own in entries[place]:
+                    group = open_segments(folder, own, shape.schema, {})
+                    done.append(merge(folder, shape.partition_by, group, level, grams, full=full, progress=told))
+            except BaseException:
+                for merged in done:
+                    remove_segment(folder, merged.sealed.name)
+                raise
+            yield from answer((place, done))
 
-    found = dict(answers(places(spark, len(groups)).mapInArrow(work, "result binary")))
-    return [found[place] for place in range(len(groups))]
+    found = dict(answers(places(spark, len(tasks)).mapInArrow(work, "result binary")))
+    return [found[place] for place in range(len(tasks))]

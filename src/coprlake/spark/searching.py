@@ -103,7 +103,7 @@ class SparkSearch:
         """The question in Spark's words, None if these would not mean exactly the same."""
         from pyspark.sql import functions as sql
 
-        condition = column_of(self.predicate, self.table.schema)
+        condition = column_of(self.predicate, self.table.schema, is_filter=True)
         if condition is None:
             return None
         since, until = self.options.since, self.options.until

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 TRIGGER_SECONDS: Final = 5.0
-_DEFAULTS: Final = ReadOptions()
+_FILE_COLUMNS: Final = "path string, modificationTime timestamp, length long, content binary"
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def stream_folder(
     root = Path(folder).absolute()
     if not root.is_dir():
         raise UsageError(f"{folder}: there is no such folder to watch; make it first")
-    reader = spark.readStream.format("binaryFile").option("recursiveFileLookup", "true")
+    reader = spark.readStream.format("binaryFile").schema(_FILE_COLUMNS).option("recursiveFileLookup", "true")
     reader = reader.option("maxFilesPerTrigger", str(settings.limit or 10_000))
     reader = reader.option("maxFileAge", "36500d")  # a file that was written long ago is as welcome as any
     files = reader.load(str(root)).select("path", "length", "modificationTime")

@@ -3,10 +3,12 @@
 import logging
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from coprlake.errors import UsageError
 from coprlake.spark.java import java_executable
@@ -41,6 +43,7 @@ def session(
     *,
     name: str = "coprlake",
     jars: Sequence[str | Path] = (),
+    quiet: bool = False,
 ) -> Iterator["SparkSession"]:
     """A session for the time of a ``with`` block; one that is there already is used, and left as it was.
 
@@ -49,6 +52,7 @@ def session(
         confs: any settings of Spark's; these win over ours.
         name: of the application.
         jars: files to put on the class path, such as a connector.
+        quiet: keep Spark's own log from the screen; if it does not start, the end of the log is told.
 
     Raises:
         UsageError: there is no Java, or Spark does not start.
@@ -60,11 +64,12 @@ def session(
         yield present
         return
     java_executable()
-    spark = _start(master, dict(confs or {}), name, [str(jar) for jar in jars])
-    try:
-        yield spark
-    finally:
-        _stop(spark)
+    with _log_file(quiet) as log:
+        spark = _start(settings(master, confs or {}, [str(jar) for jar in jars]), name, log)
+        try:
+            yield spark
+        finally:
+            _stop(spark)
 
 
 def settings(master: str | None, confs: Mapping[str, str], jars: Sequence[str] = ()) -> dict[str, str]:
@@ -81,34 +86,65 @@ def settings(master: str | None, confs: Mapping[str, str], jars: Sequence[str] =
     return chosen
 
 
-def _start(master: str | None, confs: dict[str, str], name: str, jars: list[str]) -> "SparkSession":
-    from pyspark.errors import PySparkException
+def _start(chosen: dict[str, str], name: str, log: IO[bytes] | None) -> "SparkSession":
     from pyspark.sql import SparkSession
 
     from coprlake.spark.warming import warm_up
 
-    warm_up()  # compiled kernels are on disk before any worker asks for them
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if chosen["spark.master"].startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     logging.getLogger("py4j").setLevel(logging.ERROR)
     builder = SparkSession.builder.appName(name)
-    for key, value in settings(master, confs, jars).items():
+    for key, value in chosen.items():
         builder = builder.config(key, value)
+    compiling = ThreadPoolExecutor(1).submit(warm_up)  # while Java starts; no worker asks for kernels before it is done
     try:
-        spark = builder.getOrCreate()
-    except (PySparkException, OSError) as error:
-        raise UsageError(
-            f"Spark does not start: {str(error).partition(chr(10))[0]}; the lines above tell more"
-        ) from error
+        with _errors_into(log):
+            spark = builder.getOrCreate()
+        compiling.result()
     except Exception as error:  # of Java, through Py4J, which has a class for everything
-        raise UsageError(f"Spark does not start: {_java_message(error)}") from error
+        raise UsageError(f"Spark does not start: {_reason(error, log)}") from error
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
 
-def _java_message(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.strip().startswith("at ")]
-    return " ".join(lines[:3])[:400]
+def _reason(error: Exception, log: IO[bytes] | None) -> str:
+    """The first lines that say something: of Java's log if there is one, else of the error."""
+    text = str(error)
+    if log is not None:
+        log.seek(0)
+        text = log.read().decode("utf-8", "replace") + "\n" + text
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("at ")]
+    telling = [line for line in lines if "Exception" in line or "rror" in line] or lines
+    return " ".join(telling[:2])[:400]
+
+
+@contextmanager
+def _log_file(quiet: bool) -> Iterator[IO[bytes] | None]:
+    """A file for what Java says, None if that goes to the screen."""
+    if not quiet:
+        yield None
+        return
+    with tempfile.TemporaryFile(prefix="coprlake-spark-") as file:
+        yield file
+
+
+@contextmanager
+def _errors_into(log: IO[bytes] | None) -> Iterator[None]:
+    """What is started inside writes its errors to the log: Java inherits where they go."""
+    if log is None:
+        yield
+        return
+    sys.stderr.flush()
+    own = os.dup(2)
+    try:
+        os.dup2(log.fileno(), 2)
+        yield
+    finally:
+        os.dup2(own, 2)
+        os.close(own)
 
 
 def _stop(spark: "SparkSession") -> None:
