@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 KERNEL_CACHE := $(VENV)/bounds-checked-kernels
 KERNEL_FOLDERS := src/coprlake/kernel.py,src/coprlake/bits/*,src/coprlake/tokens/*,src/coprlake/sketch/*,src/coprlake/predicate/*
 
-.PHONY: help setup demo test test-jit test-no-jit test-bounds lint format benchmark clean
+.PHONY: help setup kafka demo test test-jit test-no-jit test-bounds lint format benchmark clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s:
@@ -18,6 +18,9 @@ $(VENV)/.ready: pyproject.toml constraints.txt scripts/make_venv.sh
 	@PYTHON=$(PYTHON) sh scripts/make_venv.sh $(VENV)
 	@touch $@
 
+kafka: setup  ## fetch a Kafka broker and Spark's connector, for the tests
+	@$(RUN) -m scripts.fetch_kafka
+
 demo: setup  ## bring generated logs into a table, find needles, read it with DuckDB
 	@$(RUN) -m benchmarks.demo
 
@@ -26,7 +29,7 @@ test: setup  ## all tests: with the JIT, without it, and with bounds checks
 	@find src -name '*.nb[ci]' -delete; rm -rf $(KERNEL_CACHE)
 	@$(MAKE) --no-print-directory test-jit test-no-jit test-bounds
 
-test-jit: setup  ## the whole suite, compiled
+test-jit: setup kafka  ## the whole suite, compiled: Spark, its cluster and Kafka as well
 	$(RUN) -m pytest --durations=5
 
 test-no-jit: setup  ## the kernels' tests in plain Python, with coverage

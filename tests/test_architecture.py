@@ -18,6 +18,7 @@ LAYERS = [
     {"query"},
     {"store"},
     {"ingestion"},
+    {"spark"},
     {"testing"},
     {"cli"},
 ]

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,7 @@ from coprlake.table.actions import NewFile
 from coprlake.table.delta_log import DeltaLog
 from coprlake.table.partitioning import fresh_name, log_text
 from coprlake.table.progress import Progress
+from coprlake.table.segmenter import remove_segment
 from coprlake.table.snapshot import Snapshot
 
 
@@ -111,9 +112,16 @@ def optimize(
     report = OptimizeReport(segments_before=len(snapshot.segments), segments_after=len(snapshot.segments))
     for group in groups_to_merge(snapshot.segments, target_bytes, full=full):
         merged = merge(log.folder, log.partition_by, group, level, gram_fields, full=full, progress=progress)
-        commit_merged(log, group, merged, report)
+        try:
+            commit_merged(log, [(group, merged)], report)
+        except BaseException:
+            log.discard([merged.sealed.name])
+            raise
     report.seconds = time.perf_counter() - started
     return report
+
+
+Group: TypeAlias = Sequence[SealedSegment]
 
 
 class Merged(NamedTuple):
@@ -142,34 +150,32 @@ def merge(
     except BaseException:
         if merger is not None:
             merger.close()
-        folder.remove(name)
-        folder.remove(sidecar_name(name))
+        remove_segment(folder, name)
         raise
 
 
-def commit_merged(log: DeltaLog, group: Sequence[SealedSegment], merged: Merged, report: OptimizeReport) -> None:
-    """Let a merged segment take the place of those that it was made of."""
-    sealed = merged.sealed
-    partition = {name: log_text(value) for name, value in group[0].entry.partition.items()}
-    try:
-        report.version = log.commit(
-            [NewFile(sealed, partition)],
-            [segment.entry for segment in group],
-            note={"operation": "optimize", "merged": len(group)},
-            data_change=False,
-        )
-    except BaseException:
-        log.discard([sealed.name])
-        raise
-    report.merged += len(group)
-    report.written += 1
-    report.segments_after -= len(group) - 1
-    report.tokenized_again += merged.tokenized_again
-    report.data_bytes_before += sum(segment.entry.data_bytes for segment in group)
-    report.data_bytes_after += sealed.data_bytes
-    report.sketch_bytes_before += sum(segment.sidecar.file_bytes for segment in group if segment.sidecar)
-    report.sketch_bytes_after += sealed.sketch_bytes
-    report.segments.append(sealed)
+def commit_merged(log: DeltaLog, all_merged: Sequence[tuple[Group, Merged]], report: OptimizeReport) -> None:
+    """Let merged segments take the place of those that they were made of, in one step.
+
+    Raises:
+        ConflictError: somebody else changed some of them; the new segments are still there.
+    """
+    files = []
+    for group, merged in all_merged:
+        partition = {name: log_text(value) for name, value in group[0].entry.partition.items()}
+        files.append(NewFile(merged.sealed, partition))
+    gone = [segment for group, _ in all_merged for segment in group]
+    note = {"operation": "optimize", "merged": len(gone)}
+    report.version = log.commit(files, [segment.entry for segment in gone], note=note, data_change=False)
+    report.merged += len(gone)
+    report.written += len(files)
+    report.segments_after -= len(gone) - len(files)
+    report.tokenized_again += sum(merged.tokenized_again for _, merged in all_merged)
+    report.data_bytes_before += sum(segment.entry.data_bytes for segment in gone)
+    report.data_bytes_after += sum(file.report.data_bytes for file in files)
+    report.sketch_bytes_before += sum(segment.sidecar.file_bytes for segment in gone if segment.sidecar)
+    report.sketch_bytes_after += sum(file.report.sketch_bytes for file in files)
+    report.segments += [file.report for file in files]
 
 
 class SegmentMerger:

@@ -132,8 +132,7 @@ class Segmenter:
     def remove(self) -> None:
         """Forget everything and remove all files: for segments of which no log can know."""
         for name in self.abandon():
-            self._folder.remove(name)
-            self._folder.remove(sidecar_name(name))
+            remove_segment(self._folder, name)
 
     def check(self) -> None:
         """Raise if an append or a seal has failed."""
@@ -185,6 +184,12 @@ class Segmenter:
         sealed = SealedSegment(self._folder, entry, constants(own, self._schema))
         self._sealed.append((NewFile(report, own), sealed))
         del self._open[name]
+
+
+def remove_segment(folder: Folder, name: str) -> None:
+    """Remove a data file that no log knows, and its sidecar."""
+    folder.remove(name)
+    folder.remove(sidecar_name(name))
 
 
 def best_fit(columns: Sequence[str], segments: Sequence[MutableSegment]) -> MutableSegment | None:

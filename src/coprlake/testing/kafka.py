@@ -1,0 +1,306 @@
+"""A Kafka broker of one's own, to test streams with: started in seconds, killed at will, never left running."""
+
+import atexit
+import base64
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, cast
+
+from coprlake.errors import StorageError, UsageError
+from coprlake.spark.jars import cache_folder, fetch
+from coprlake.spark.java import java_executable
+
+if TYPE_CHECKING:
+    from confluent_kafka import Producer
+    from confluent_kafka.admin import AdminClient
+
+KAFKA: Final = ("org.apache.kafka:kafka_2.13:4.3.1", "org.slf4j:slf4j-simple:1.7.36")
+"""The broker, and what writes its log."""
+
+START_SECONDS: Final = 90
+STOP_SECONDS: Final = 20
+SEND_SECONDS: Final = 60
+_JAVA_OPTIONS: Final = (
+    "-Xmx256m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+)
+_PORTS: Final = range(20_000, 32_000)
+"""Below those that the system gives to clients: one of these must not take the port while the broker is down."""
+
+_SETTINGS: Final = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.bootstrap.servers=127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+log.dirs={data}
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.num.partitions=1
+transaction.state.log.min.isr=1
+broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=500
+group.initial.rebalance.delay.ms=0
+log.cleaner.dedupe.buffer.size=4194304
+"""
+
+_TIED: Final = """\
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL: outlives the exec below
+if os.getppid() == int(sys.argv[1]):
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
+"""Becomes another program, which dies with the thread that started it."""
+
+Message: TypeAlias = bytes | tuple[bytes | None, bytes | None] | None
+"""A value, or a key and a value; None is what Kafka calls a tombstone."""
+
+
+def broker_jars(cache: Path | None = None) -> list[Path]:
+    """The broker's program: fetched once, and kept where `coprlake.spark.jars.cache_folder` says."""
+    root = cache_folder() if cache is None else cache
+    return fetch(KAFKA, root / f"kafka-{KAFKA[0].rpartition(':')[2]}", transitive=True)
+
+
+class KafkaBroker:
+    """One broker with its own data, on loopback ports that stay the same over its lives.
+
+    .. code-block:: python
+
+        with KafkaBroker(tmp_path / "kafka") as broker:
+            broker.create_topic("logs", 2)
+            broker.send("logs", [b"one", (b"key", b"two"), None])
+            broker.kill()
+            broker.start()
+
+    Args:
+        folder: for its data, settings and log; made if it is not there, used again if it is.
+
+    Attributes:
+        address: what clients connect to.
+        log_file: what the broker says.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.log_file = folder / "broker.log"
+        self._settings_file = folder / "broker.properties"
+        self._data = folder / "data"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._admin: AdminClient | None = None
+        self._producer: Producer | None = None
+        if not self._settings_file.exists():
+            port, controller = free_ports(2)
+            settings = _SETTINGS.format(port=port, controller=controller, data=self._data.absolute())
+            self._settings_file.write_text(settings)
+        listeners = next(line for line in self._settings_file.read_text().splitlines() if line.startswith("listeners="))
+        self.address = listeners.partition("//")[2].partition(",")[0]
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+        self._admin = self._producer = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process lives."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start it, and wait until it answers.
+
+        Raises:
+            StorageError: it does not; with the end of its log.
+            UsageError: there is no Java, or the package confluent-kafka is not installed.
+        """
+        if self.is_running:
+            return
+        admin = self._client()
+        if not (self._data / "meta.properties").exists():
+            self._format()
+        with self.log_file.open("ab") as log:
+            self._process = subprocess.Popen(
+                tied_to_us(self._command("kafka.Kafka", str(self._settings_file))),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        atexit.register(self.kill)
+        until = time.monotonic() + START_SECONDS
+        while not _answers(admin):
+            if not self.is_running or time.monotonic() > until:
+                state = "takes too long to start" if self.is_running else "ended at once"
+                self.kill()
+                raise StorageError(f"the Kafka broker {state}; the end of {self.log_file}:\n{self._log_end()}")
+
+    def stop(self) -> None:
+        """End it in an orderly way: it writes everything down first."""
+        if self._process is not None and self.is_running:
+            self._process.terminate()
+            try:
+                self._process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        atexit.unregister(self.kill)
+
+    def kill(self) -> None:
+        """End it as a failing machine would."""
+        if self._process is not None and self.is_running:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+        atexit.unregister(self.kill)
+
+    def create_topic(self, name: str, partitions: int = 1) -> None:
+        """Make an empty topic.
+
+        Raises:
+            StorageError: that is not possible; it is there already, or the broker is down.
+        """
+        from confluent_kafka import KafkaException
+        from confluent_kafka.cimpl import NewTopic
+
+        try:
+            self._client().create_topics([NewTopic(name, partitions, 1)], operation_timeout=30)[name].result(60)
+        except KafkaException as error:
+            raise StorageError(f"the topic {name!r} cannot be made at {self.address}: {error.args[0]}") from error
+        until = time.monotonic() + START_SECONDS
+        while not _answers(self._client(), name):
+            if time.monotonic() > until:
+                raise StorageError(f"the topic {name!r} does not appear at {self.address}")
+            time.sleep(0.02)
+
+    def send(self, topic: str, messages: Iterable[Message], *, partition: int | None = None) -> int:
+        """Send messages in their order; each is stored once when this returns how many.
+
+        Args:
+            topic: which there is.
+            messages: values, or pairs of key and value; those of one key get into one partition.
+            partition: for all of them; by default by key, or else any.
+
+        Raises:
+            StorageError: a message was not taken within a minute.
+        """
+        failures: list[str] = []
+
+        def delivered(error: Any, _: Any) -> None:
+            if error is not None:
+                failures.append(str(error))
+
+        producer, count = self._sender(), 0
+        for message in messages:
+            key, value = message if isinstance(message, tuple) else (None, message)
+            while True:
+                try:
+                    producer.produce(topic, value, key, -1 if partition is None else partition, delivered)
+                    break
+                except BufferError:  # its queue is full
+                    producer.poll(0.1)
+            count += 1
+        left = producer.flush(SEND_SECONDS)
+        if left or failures:
+            self._producer = None
+            raise StorageError(f"{left + len(failures)} of {count} messages were not sent: {failures[:1]}")
+        return count
+
+    def _sender(self) -> "Producer":
+        """One producer for all lives of the broker: a new one takes half a second to get its number."""
+        if self._producer is None:
+            from confluent_kafka import Producer
+
+            exactly_once = {"acks": "all", "enable.idempotence": True, "linger.ms": 5}
+            self._producer = Producer(self._settings() | exactly_once | {"message.timeout.ms": SEND_SECONDS * 1000})
+        return self._producer
+
+    def _settings(self) -> dict[str, Any]:
+        return {"bootstrap.servers": self.address, "log_level": 0, "reconnect.backoff.max.ms": 500}
+
+    def _client(self) -> "AdminClient":
+        try:
+            from confluent_kafka.admin import AdminClient
+        except ImportError as error:
+            raise UsageError("no Kafka client; install it with: pip install confluent-kafka") from error
+        if self._admin is None:
+            self._admin = AdminClient(self._settings())
+        return self._admin
+
+    def _command(self, program: str, *arguments: str) -> list[str]:
+        class_path = str(broker_jars()[0].parent / "*")
+        return [java_executable(), *_JAVA_OPTIONS, "-cp", class_path, program, *arguments]
+
+    def _format(self) -> None:
+        """Prepare the folder of the data."""
+        name = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        options = ("format", "-t", name, "-c", str(self._settings_file), "--standalone")
+        command = self._command("kafka.tools.StorageTool", *options)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS, check=False)
+        if result.returncode:
+            raise StorageError(f"{self._data}: cannot be prepared for Kafka:\n{result.stdout}{result.stderr}")
+
+    def _log_end(self) -> str:
+        return "\n".join(self.log_file.read_text(errors="replace").splitlines()[-30:])
+
+
+def _answers(admin: "AdminClient", topic: str | None = None) -> bool:
+    """Whether the broker leads all partitions that it knows, or those of one topic; it names them before it does."""
+    from confluent_kafka import KafkaException, TopicPartition
+    from confluent_kafka import admin as untyped
+
+    latest = cast(Any, untyped).OffsetSpec.latest()
+    try:
+        known = admin.list_topics(timeout=0.5)
+        topics = {name: one for name, one in known.topics.items() if topic in (None, name)}
+        parts = [TopicPartition(name, number) for name, one in topics.items() for number in one.partitions]
+        ends = admin.list_offsets(dict.fromkeys(parts, latest), request_timeout=2) if parts else {}
+        for end in ends.values():
+            end.result(5)
+    except (KafkaException, TimeoutError):
+        return False
+    return bool(known.brokers) and (topic is None or topic in topics)
+
+
+def free_ports(count: int) -> list[int]:
+    """Loopback ports that nobody listens at."""
+    sockets: list[socket.socket] = []
+    candidates = random.SystemRandom().sample(_PORTS, 200)
+    try:
+        while len(sockets) < count:
+            taken = socket.socket()
+            sockets.append(taken)
+            try:
+                taken.bind(("127.0.0.1", candidates.pop()))
+            except OSError:
+                sockets.pop().close()
+        return [int(one.getsockname()[1]) for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def tied_to_us(command: list[str]) -> list[str]:
+    """The command, killed by the system when this process dies, however that happens; on Linux only.
+
+    The system means the thread that starts it: from others than the main thread, which may end, it is left alone.
+    """
+    if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
+        return command
+    return [sys.executable, "-I", "-S", "-c", _TIED, str(os.getpid()), *command]
