@@ -1,4 +1,4 @@
-"""``make demo``: bring generated logs into a table, look for needles, and let another engine read the same files.
+"""``make demo``: generated logs stream into a table on Spark, needles are found, another engine reads the same files.
 
 Every answer is checked against a scan of the whole table.
 """
@@ -15,14 +15,13 @@ import click
 import duckdb
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
 from rich.table import Table as Grid
 
+from benchmarks import demo_pipeline
 from benchmarks.store import batches_of, warm_up, write_logs
+from coprlake import spark as lake
 from coprlake.cli.explain import explanation
 from coprlake.errors import CoprlakeError
-from coprlake.ingestion import IngestReport, ingest
-from coprlake.intake.reading import Intake
 from coprlake.predicate.predicates import Contains, Predicate, Term
 from coprlake.query.report import SearchReport
 from coprlake.store import Table, create_table
@@ -38,14 +37,6 @@ class Answer:
     lines: int
     seconds: float
     report: SearchReport
-
-
-def bring_in(logs: Path, table: Table, console: Console) -> IngestReport:
-    """Ingest, with a progress bar."""
-    columns = ("[progress.description]{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Intake([logs]) as intake, Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("ingesting", total=intake.total_bytes)
-        return ingest(table, intake, progress=lambda report: progress.update(task, completed=report.bytes_read))
 
 
 def present_needles(table: Table) -> list[Predicate]:
@@ -135,6 +126,29 @@ GROUP BY loglevel ORDER BY records DESC"""
     return grid, sum(count for _, count, _, _ in rows)
 
 
+def on_spark(logs: Path, folder: Path, table: Table, console: Console) -> int:
+    """Stream, search meanwhile, optimize, and find a needle, all on Spark; the number of records."""
+    with console.status("starting Spark ..."):
+        running = lake.session("local[*]", quiet=True)
+        spark = running.__enter__()
+    try:
+        done = demo_pipeline.stream_in(spark, logs, folder / "inbox", table, console)
+        console.print(
+            f"{done.rows:,} records, {done.raw_bytes / 1e6:,.1f} MB streamed in within {done.seconds:.1f} s, "
+            f"in {len(done.batches)} batches"
+        )
+        demo_pipeline.merge(spark, table, console)
+        planned, lines, seconds = demo_pipeline.needle(spark, table, present_needles(table)[0])
+        console.print(
+            f"[bold]{planned.predicate}[/] by coprlake.spark.search: {lines} line(s) in {seconds:.2f} s, "
+            f"{len(planned.shares())} task(s); {planned.plan.data_bytes:,} of {planned.plan.table_bytes:,} bytes left "
+            "after pruning\n"
+        )
+    finally:
+        running.__exit__(None, None, None)
+    return done.rows
+
+
 def run(megabytes: float, seed: int, folder: Path, console: Console) -> int:
     """The whole demo; 1 if an answer was wrong."""
     console.rule("[bold]coprlake: logs as open Parquet, and the needle in them")
@@ -148,12 +162,8 @@ def run(megabytes: float, seed: int, folder: Path, console: Console) -> int:
     with console.status(f"generating {megabytes:,.0f} MB of logs ..."):
         write_logs(megabytes, seed, logs)
     table = create_table(folder / "table")
-    report = bring_in(logs, table, console)
-    batches = sum(segment.batch_count for written in report.written for segment in written.segments)
-    console.print(
-        f"{report.row_count:,} records, {report.raw_bytes / 1e6:,.1f} MB in {batches} batches, "
-        f"ingested in {report.seconds:.1f} s ({report.raw_bytes / 1e6 / report.seconds:,.0f} MB/s)\n"
-    )
+    rows = on_spark(logs, folder, table, console)
+    batches = len(list(batches_of(table)))
     with console.status("searching, and scanning everything to check ..."):
         grid, missed = search_grid(table, [*absent_needles(seed), *present_needles(table)], batches)
     console.print(grid)
@@ -161,10 +171,11 @@ def run(megabytes: float, seed: int, folder: Path, console: Console) -> int:
     console.print("\n[bold]What one of them did (coprlake explain):[/]")
     console.print(click.unstyle(explanation(example.report, table, example.seconds)) + "\n", markup=False)
     console.print(size_grid(table))
+    table.vacuum(retention_hours=0)  # DuckDB reads all Parquet files in the folder, also those that were merged
     grid, seen = duckdb_grid(folder / "table", console)
     console.print(grid)
-    if missed or seen != report.row_count:
-        console.print(f"[bold red]{missed} lines were missed; DuckDB sees {seen:,} of {report.row_count:,} records")
+    if missed or seen != rows:
+        console.print(f"[bold red]{missed} lines were missed; DuckDB sees {seen:,} of {rows:,} records")
         return 1
     console.print("[bold green]every search found what the scan found, and DuckDB sees every record")
     where = f"{folder}/table"

@@ -89,14 +89,19 @@ def _related(numbers: npt.NDArray[Any], relation: Relation, bound: Any) -> Mask:
     return np.asarray(numbers > bound if relation == ">" else numbers >= bound)
 
 
+def _is_finite(number: int | float | Fraction) -> bool:
+    """`math.isfinite` does not take integers that no float can hold."""
+    return not isinstance(number, float) or math.isfinite(number)
+
+
 def _relates_integers(numbers: npt.NDArray[Any], relation: Relation, sought: list[int | float | Fraction]) -> Mask:
     limits = np.iinfo(numbers.dtype)
     if relation == "==":
-        whole = [math.floor(number) for number in sought if math.isfinite(number) and number == math.floor(number)]
+        whole = [math.floor(number) for number in sought if _is_finite(number) and number == math.floor(number)]
         fitting = [number for number in whole if limits.min <= number <= limits.max]
         return np.isin(numbers, np.array(fitting, numbers.dtype))
     (number,) = sought
-    if math.isnan(number):
+    if number != number:  # only what is not a number
         return np.zeros(len(numbers), np.bool_)
     if number > limits.max:
         return np.full(len(numbers), relation in ("<", "<="))
