@@ -57,9 +57,7 @@ def session(
     Raises:
         UsageError: there is no Java, or Spark does not start.
     """
-    from pyspark.sql import SparkSession
-
-    present = SparkSession.getActiveSession()
+    present = running_session()
     if present is not None:
         yield present
         return
@@ -70,6 +68,17 @@ def session(
             yield spark
         finally:
             _stop(spark)
+
+
+def running_session() -> "SparkSession | None":
+    """The session of this process, whichever thread began it."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    present = SparkSession.getActiveSession()
+    if present is None and SparkContext._active_spark_context is not None:
+        present = SparkSession.builder.getOrCreate()  # the active one is known to the thread that began it
+    return present
 
 
 def settings(master: str | None, confs: Mapping[str, str], jars: Sequence[str] = ()) -> dict[str, str]:
