@@ -12,10 +12,11 @@ import pyarrow as pa
 from coprlake.files import Folder
 from coprlake.ingestion import give_memory_back
 from coprlake.segment.sealed import SegmentEntry
-from coprlake.spark.ingesting import places, places_in
 from coprlake.spark.progress import JobProgress, TaskProgress, watching
+from coprlake.spark.spreading import parallelism, places, places_in
 from coprlake.spark.tables import opened
 from coprlake.spark.tasks import answer, answers
+from coprlake.spark.warming import warm_up_once
 from coprlake.store import Table
 from coprlake.table import indexing
 from coprlake.table.indexing import IndexReport
@@ -46,10 +47,11 @@ def index(
         progress: told now and then how far the tasks are; bytes are those of data files.
     """
     started = time.perf_counter()
+    warm_up_once()
     target = opened(table)
     snapshot, uri = target.snapshot(), target.uri
     schema, fields = snapshot.schema, frozenset(grams) | target.gram_fields
-    shares = _shares([segment.entry for segment in snapshot.segments], spark.sparkContext.defaultParallelism)
+    shares = _shares([segment.entry for segment in snapshot.segments], parallelism(spark))
     job, watched = uuid.uuid4().hex, progress is not None
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -78,10 +80,10 @@ def index(
     return report
 
 
-def _shares(entries: list[SegmentEntry], parallelism: int) -> list[list[SegmentEntry]]:
+def _shares(entries: list[SegmentEntry], at_a_time: int) -> list[list[SegmentEntry]]:
     """Files in groups of about the same size; the largest first, so that none is left for the end."""
     total = sum(entry.data_bytes for entry in entries)
-    count = min(len(entries), max(parallelism, -(-total // TASK_BYTES)))
+    count = min(len(entries), max(at_a_time, -(-total // TASK_BYTES)))
     groups: list[list[SegmentEntry]] = [[] for _ in range(count)]
     sizes = [0] * count
     for entry in sorted(entries, key=lambda one: -one.data_bytes):

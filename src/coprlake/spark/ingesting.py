@@ -25,14 +25,16 @@ from coprlake.records import DAY, SOURCE
 from coprlake.spark import shuffling
 from coprlake.spark.joining import ColumnTypesError, Part, discard, join
 from coprlake.spark.progress import JobProgress, TaskProgress, watching
+from coprlake.spark.spreading import parallelism, places, places_in
 from coprlake.spark.tables import opened
 from coprlake.spark.tasks import PartWriter, WriteTask, answer, answers
+from coprlake.spark.warming import warm_up_once
 from coprlake.store import Table
 from coprlake.table.delta_log import DeltaLog, Transaction
 from coprlake.table.writer import WriteReport
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 SMALLEST_SPLIT_BYTES: Final = 16 * 1024 * 1024
 ATTEMPTS: Final = 3
@@ -99,9 +101,9 @@ def ingest_files(
         raise UsageError("standard input cannot be read by Spark's tasks; use the in-process engine (--engine local)")
     started = time.perf_counter()
     target = opened(table)
-    parallelism = spark.sparkContext.defaultParallelism
+    warm_up_once()
     total = sum(file.length or 0 for file in files)
-    split_bytes = min(segment_bytes, max(SMALLEST_SPLIT_BYTES, math.ceil(total / parallelism)))
+    split_bytes = min(segment_bytes, max(SMALLEST_SPLIT_BYTES, math.ceil(total / parallelism(spark))))
     groups = plan_splits(files, options, split_bytes)
     job = Job(options, uuid.uuid4().hex, progress is not None)
     if shuffle is None:
@@ -207,14 +209,3 @@ def read_group(task: WriteTask, files: Sequence[InputFile], job: Job, number: in
         part = writer.finish()
     part.read = intake.report
     return part
-
-
-def places(spark: "SparkSession", count: int) -> "DataFrame":
-    """A DataFrame with one number, from 0 on, in each of so many partitions: a task each."""
-    return spark.range(0, count, 1, count)
-
-
-def places_in(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
-    """In a task: its number."""
-    for batch in batches:
-        yield from batch.column(0).to_pylist()

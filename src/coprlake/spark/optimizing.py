@@ -1,5 +1,6 @@
 """Small segments become large ones, a group of them a task; the driver commits wave by wave."""
 
+import itertools
 import time
 import uuid
 from collections.abc import Iterator
@@ -14,10 +15,11 @@ from coprlake.errors import ConflictError
 from coprlake.files import Folder
 from coprlake.ingestion import give_memory_back
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
-from coprlake.spark.ingesting import places, places_in
 from coprlake.spark.progress import JobProgress, TaskProgress, watching
+from coprlake.spark.spreading import parallelism, places, places_in
 from coprlake.spark.tables import opened
 from coprlake.spark.tasks import answer, answers
+from coprlake.spark.warming import warm_up_once
 from coprlake.store import Table
 from coprlake.table.delta_log import DeltaLog
 from coprlake.table.optimizing import (
@@ -61,6 +63,7 @@ def optimize(
         progress: told now and then how far the tasks are; bytes are those of data files.
     """
     started = time.perf_counter()
+    warm_up_once()
     target = opened(table)
     snapshot, shape, grams = target.snapshot(), target.shape, target.gram_fields
     groups = groups_to_merge(snapshot.segments, target_bytes, full=full)
@@ -69,13 +72,14 @@ def optimize(
     job = uuid.uuid4().hex
     log = DeltaLog.open(Folder.of(shape.uri))
     tasks = _tasks(groups)
-    wave = max(1, spark.sparkContext.defaultParallelism)
+    wave = parallelism(spark)
     with watching(shape.uri, job, progress):
         for first in range(0, len(tasks), wave):
             watch = (job, first) if progress is not None else None
             part = tasks[first : first + wave]
             merged = _merged(spark, part, shape, level, grams, full, watch)
-            _commit(log, [pair for task, own in zip(part, merged, strict=True) for pair in zip(task, own)], report)
+            pairs = [zip(task, own, strict=True) for task, own in zip(part, merged, strict=True)]
+            _commit(log, list(itertools.chain(*pairs)), report)
     report.seconds = time.perf_counter() - started
     return report
 

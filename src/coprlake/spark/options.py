@@ -98,7 +98,7 @@ def _values(options: Mapping[str, str], kind: type[ReadSettings] | type[WriteSet
     for given, value in options.items():
         name = given.lower().replace("_", "")  # Spark's options have no case: shareBytes is share_bytes
         if name in known:
-            found[known[name].name] = _typed(given, value, str(known[name].type))
+            found[known[name].name] = _typed(given, value, known[name].type)
         elif name not in SPARKS_OWN and not name.startswith("spark."):
             raise UsageError(_unknown(given, [field.name for field in known.values()]))
     if not found.get("path"):
@@ -112,12 +112,12 @@ def _unknown(given: str, names: list[str]) -> str:
     return f"the data source coprlake has no option {given}; {hint}"
 
 
-def _typed(name: str, value: str, kind: str) -> Any:
-    if kind == "bool":
+def _typed(name: str, value: str, kind: object) -> Any:
+    if kind is bool:
         if value.lower() not in ("true", "false"):
             raise UsageError(f"option {name} is {value!r}; expected true or false")
         return value.lower() == "true"
-    if kind == "int":
+    if kind is int:
         try:
             number = int(value)
         except ValueError as error:

@@ -98,7 +98,7 @@ def settings(master: str | None, confs: Mapping[str, str], jars: Sequence[str] =
 def _start(chosen: dict[str, str], name: str, log: IO[bytes] | None) -> "SparkSession":
     from pyspark.sql import SparkSession
 
-    from coprlake.spark.warming import warm_up
+    from coprlake.spark.warming import warm_up_once
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -108,7 +108,7 @@ def _start(chosen: dict[str, str], name: str, log: IO[bytes] | None) -> "SparkSe
     builder = SparkSession.builder.appName(name)
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    compiling = ThreadPoolExecutor(1).submit(warm_up)  # while Java starts; no worker asks for kernels before it is done
+    compiling = ThreadPoolExecutor(1).submit(warm_up_once)  # while Java starts, and before any worker does
     try:
         with _errors_into(log):
             spark = builder.getOrCreate()

@@ -1,0 +1,69 @@
+"""Files that appear in a folder become records of a table; each is taken once."""
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlparse
+
+from coprlake.errors import UsageError
+from coprlake.ingestion import IngestReport
+from coprlake.intake.inputs import InputFile
+from coprlake.spark.ingesting import ingest_files
+from coprlake.spark.streaming import StreamSettings, start
+from coprlake.spark.tables import opened
+from coprlake.store import Table
+from coprlake.table.delta_log import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_FILE_COLUMNS: Final = "path string, modificationTime timestamp, length long, content binary"
+
+
+def stream_folder(
+    spark: "SparkSession",
+    folder: str | PathLike[str],
+    table: str | PathLike[str] | Table,
+    settings: StreamSettings | None = None,
+) -> "StreamingQuery":
+    """Append every file that appears in a folder; each is taken once, by its name.
+
+    Files must appear by a rename from outside of the folder, or under a name that begins with a dot or an underscore:
+    one that still grows is taken as it is at that moment.
+
+    Args:
+        spark: the session.
+        folder: what to watch, and the folders below.
+        table: where to; it must be there.
+        settings: see there.
+    """
+    settings = settings or StreamSettings()
+    target = opened(table)
+    root = Path(folder).absolute()
+    if not root.is_dir():
+        raise UsageError(f"{folder}: there is no such folder to watch; make it first")
+    reader = spark.readStream.format("binaryFile").schema(_FILE_COLUMNS).option("recursiveFileLookup", "true")
+    reader = reader.option("maxFilesPerTrigger", str(settings.limit or 10_000))
+    reader = reader.option("maxFileAge", "36500d")  # a file that was written long ago is as welcome as any
+    files = reader.load(str(root)).select("path", "length", "modificationTime")
+
+    def write(batch: "DataFrame", once: Transaction) -> IngestReport:
+        found = [_input_file(row, root) for row in batch.collect()]
+        return ingest_files(
+            spark,  # not the session of the stream, whose queries cannot adapt to what they find
+            sorted(found, key=lambda file: (file.modified or 0, file.path)),
+            target,
+            settings.options,
+            segment_bytes=settings.segment_bytes,
+            once=once,
+            note={"stream": str(root)},
+        )
+
+    return start(files, target, f"folder-{root.name}", str(root), settings, write)
+
+
+def _input_file(row: Any, root: Path) -> InputFile:
+    path = Path(unquote(urlparse(row["path"]).path))
+    source = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+    return InputFile(str(path), source, row["length"], row["modificationTime"].timestamp())

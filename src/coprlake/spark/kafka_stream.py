@@ -1,0 +1,99 @@
+"""Messages of Kafka become records of a table; each exactly once."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from coprlake.ingestion import Gatherer, IngestReport, give_memory_back
+from coprlake.intake.messages import MessageReader
+from coprlake.intake.options import IntakeReport, ReadOptions
+from coprlake.spark.ingesting import settle
+from coprlake.spark.joining import Part
+from coprlake.spark.streaming import StreamSettings, start
+from coprlake.spark.tables import opened
+from coprlake.spark.tasks import PartWriter, WriteTask, answer, answers
+from coprlake.spark.warming import warm_up_once
+from coprlake.store import Table
+from coprlake.table.delta_log import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+def stream_kafka(
+    spark: "SparkSession",
+    servers: str,
+    topics: str,
+    table: str | PathLike[str] | Table,
+    settings: StreamSettings | None = None,
+    kafka_options: Mapping[str, str] | None = None,
+) -> "StreamingQuery":
+    """Append every message of some topics of Kafka: from the first on, each a record.
+
+    Args:
+        spark: a session that has the connector on its class path, see `coprlake.spark.jars`.
+        servers: ``host:port``, with commas between.
+        topics: names, with commas between.
+        table: where to; it must be there.
+        settings: see there.
+        kafka_options: of Spark's Kafka source, such as ``startingOffsets`` or ``kafka.security.protocol``.
+    """
+    settings = settings or StreamSettings()
+    warm_up_once()
+    target = opened(table)
+    given = {"kafka.bootstrap.servers": servers, "subscribe": topics, "startingOffsets": "earliest"}
+    if settings.limit:
+        given["maxOffsetsPerTrigger"] = str(settings.limit)
+    reader = spark.readStream.format("kafka")
+    for key, value in (given | dict(kafka_options or {})).items():
+        reader = reader.option(key, value)
+    messages = reader.load().select("value", "timestamp", "topic")
+
+    def write(batch: "DataFrame", once: Transaction) -> IngestReport:
+        return _write_messages(batch, target, settings, once, f"{servers} {topics}")
+
+    return start(messages, target, f"kafka-{topics}", f"{servers} {topics}", settings, write)
+
+
+def _write_messages(
+    batch: "DataFrame", table: Table, settings: StreamSettings, once: Transaction, name: str
+) -> IngestReport:
+    started = time.perf_counter()
+    options = settings.options
+
+    def run(task: WriteTask, _: Sequence[int]) -> list[Part]:
+        def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            yield from answer(write_messages(task, batches, options))
+
+        return list(answers(batch.mapInArrow(work, "result binary")))
+
+    note = {"operation": "ingest", "stream": name}
+    parts, written = settle(table, run, 0, settings.segment_bytes, once, note)
+    report = IngestReport(IntakeReport(), [written])
+    for part in parts:
+        if part.read is not None:
+            report.read.merge(part.read)
+    report.seconds = time.perf_counter() - started
+    return report
+
+
+def write_messages(task: WriteTask, batches: Iterator[pa.RecordBatch], options: ReadOptions) -> Part:
+    """In a task: messages to sealed segments."""
+    give_memory_back()
+    report = IntakeReport()
+    reader = MessageReader(options, report)
+    with PartWriter(task) as writer:
+        gatherer = Gatherer(writer)
+        for batch in batches:
+            before = report.raw_bytes
+            for records in reader.read(batch.column("value"), batch.column("timestamp"), batch.column("topic")):
+                gatherer.add(records, report.raw_bytes - before)
+                before = report.raw_bytes
+        gatherer.flush()
+        part = writer.finish()
+    part.read = report
+    return part
