@@ -113,15 +113,15 @@ def _leaf(predicate: Leaf, schema: pa.Schema) -> Column:
         by_attribute = _on_text(predicate, _attributes(schema)[functions.lit(_valid(field))])
     if field not in schema.names:
         return by_attribute
-    by_column = _on_column(predicate, _named(field), _plain_type(schema, field))
+    by_column = _on_column(predicate, named(field), _plain_type(schema, field))
     if not has_map or field in SCHEMA.names:
         return by_column
-    return functions.when(_named(field).isNotNull(), by_column).otherwise(by_attribute)
+    return functions.when(named(field).isNotNull(), by_column).otherwise(by_attribute)
 
 
 def _any_text(predicate: Leaf, schema: pa.Schema, has_map: bool) -> Column:
     kinds = {name: _plain_type(schema, name) for name in schema.names}
-    parts = [_on_column(predicate, _named(name), kind) for name, kind in kinds.items() if is_text(kind)]
+    parts = [_on_column(predicate, named(name), kind) for name, kind in kinds.items() if is_text(kind)]
     if has_map:
         values = functions.map_values(_attributes(schema))
         parts.append(functions.exists(values, lambda value: _or_false(_on_text(predicate, value))))
@@ -133,14 +133,15 @@ def _attributes(schema: pa.Schema) -> Column:
     kind = schema.field(ATTRIBUTES).type
     if not (_is_string(kind.key_type) and _is_string(kind.item_type)):
         raise _DiffersError
-    return _named(ATTRIBUTES)
+    return named(ATTRIBUTES)
 
 
 def _or_false(condition: Column) -> Column:
     return functions.coalesce(condition, functions.lit(False))
 
 
-def _named(name: str) -> Column:
+def named(name: str) -> Column:
+    """The column of this name, whatever signs are in it."""
     quoted = name.replace("`", "``")
     return functions.col(f"`{quoted}`")
 

@@ -3,7 +3,6 @@
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote, urlparse
 
 from coprlake.errors import UsageError
 from coprlake.ingestion import IngestReport
@@ -64,6 +63,6 @@ def stream_folder(
 
 
 def _input_file(row: Any, root: Path) -> InputFile:
-    path = Path(unquote(urlparse(row["path"]).path))
+    path = Path("/" + row["path"].removeprefix("file:").lstrip("/"))  # as it is: nothing in it is quoted
     source = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
     return InputFile(str(path), source, row["length"], row["modificationTime"].timestamp())

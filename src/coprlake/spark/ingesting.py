@@ -17,7 +17,7 @@ import pyarrow as pa
 from coprlake.config import SEGMENT_BYTES
 from coprlake.errors import UsageError
 from coprlake.ingestion import Gatherer, IngestReport, give_memory_back, measured
-from coprlake.intake.inputs import STDIN, InputFile
+from coprlake.intake.inputs import InputFile
 from coprlake.intake.options import IntakeReport, ReadOptions
 from coprlake.intake.reading import Intake, list_inputs
 from coprlake.intake.splitting import plan_splits
@@ -97,8 +97,11 @@ def ingest_files(
     note: dict[str, Any] | None = None,
 ) -> IngestReport:
     """As `ingest`, for files that are known; `once` makes it a step that cannot be done twice."""
-    if any(file.path == STDIN for file in files):
-        raise UsageError("standard input cannot be read by Spark's tasks; use the in-process engine (--engine local)")
+    stream = next((file.path for file in files if file.size is None), None)
+    if stream is not None:
+        raise UsageError(
+            f"{stream}: a pipe cannot be read by Spark's tasks; use the in-process engine (--engine local)"
+        )
     started = time.perf_counter()
     target = opened(table)
     warm_up_once()

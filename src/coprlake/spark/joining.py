@@ -29,7 +29,7 @@ class Part:
 
 
 class ColumnTypesError(ConflictError):
-    """Tasks found values of different types for a new column.
+    """Tasks found values of different types for a new column, or different spellings of it.
 
     Attributes:
         fields: the columns with the types that they should have.
@@ -37,7 +37,7 @@ class ColumnTypesError(ConflictError):
     """
 
     def __init__(self, fields: dict[str, pa.Field], losers: list[int], column: str) -> None:
-        super().__init__(f"tasks found values of different types for the new column {column}; nothing was committed")
+        super().__init__(f"tasks found different types or spellings for the new column {column}; nothing was committed")
         self.fields = fields
         self.losers = losers
 
@@ -67,7 +67,8 @@ def join(
     report = WriteReport()
     if not files and not replace and once is None:
         return report
-    log.add_columns(list(fields.values()))
+    if fields:
+        log.add_columns(list(fields.values()))
     try:
         report.version = log.commit(files, note=note, replace=replace, once=once)
     except DoneBeforeError:
@@ -82,23 +83,21 @@ def settled_fields(parts: Sequence[Part]) -> dict[str, pa.Field]:
     """The new columns of all parts.
 
     Raises:
-        ColumnTypesError: a column has different types; the most general of them wins.
+        ColumnTypesError: a column has different types, of which the most general wins, or different spellings, of which
+            the first does.
     """
-    fields: dict[str, pa.Field] = {}
-    differing: set[str] = set()
+    chosen: dict[str, pa.Field] = {}  # by the name in lower case: Delta does not tell names by case
     for part in parts:
-        for name, new in part.new_fields.items():
-            known = fields.setdefault(name, new)
+        for new in part.new_fields.values():
+            known = chosen.setdefault(new.name.lower(), new)
             if known.type != new.type:
-                differing.add(name)
-                fields[name] = max(known, new, key=lambda one: _generality(one.type))
-    if differing:
-        losers = [
-            number
-            for number, part in enumerate(parts)
-            if any(part.new_fields.get(name, fields[name]).type != fields[name].type for name in differing)
-        ]
-        raise ColumnTypesError(fields, losers, min(differing))
+                kind = max(known.type, new.type, key=_generality)
+                chosen[new.name.lower()] = pa.field(known.name, kind)
+    fields = {one.name: one for one in chosen.values()}
+    differing = [[new.name for new in part.new_fields.values() if new != chosen[new.name.lower()]] for part in parts]
+    losers = [number for number, names in enumerate(differing) if names]
+    if losers:
+        raise ColumnTypesError(fields, losers, differing[losers[0]][0])
     return fields
 
 

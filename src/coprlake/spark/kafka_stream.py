@@ -43,6 +43,7 @@ def stream_kafka(
         kafka_options: of Spark's Kafka source, such as ``startingOffsets`` or ``kafka.security.protocol``.
     """
     settings = settings or StreamSettings()
+    MessageReader(settings.options, IntakeReport())  # refuses formats that only files have
     warm_up_once()
     target = opened(table)
     given = {"kafka.bootstrap.servers": servers, "subscribe": topics, "startingOffsets": "earliest"}

@@ -1,9 +1,10 @@
 """Searching from Spark: the driver prunes, tasks read what is left, and the result is a DataFrame.
 
-Where little is left, one task opens a few batches. Where much is left and the question can be put exactly in Spark's
-own words, Spark's Parquet reader reads the files that are left: what it returns need not pass through Python.
+Where little is left, one task opens a few batches. Where much is left, much of it matches, and the question can be put
+exactly in Spark's own words, Spark's Parquet reader reads the files: what it returns need not pass through Python.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -20,11 +21,14 @@ from coprlake.query.planning import FOREVER
 from coprlake.query.report import SearchReport
 from coprlake.query.shares import Share, SharePlan, divide, plan, read_share
 from coprlake.records import DAY, TIMESTAMP
-from coprlake.spark.expressions import column_of
+from coprlake.segment.sealed import SegmentEntry
+from coprlake.spark.expressions import column_of, named
 from coprlake.spark.options import SHARE_BYTES
 from coprlake.spark.source import result_schema, spark_schema
+from coprlake.spark.spreading import places, places_in
 from coprlake.spark.tables import opened
 from coprlake.store import Table, Time, microseconds
+from coprlake.table.partitioning import NO_VALUE, log_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,8 +36,16 @@ if TYPE_CHECKING:
 HARDLY_HELPS: Final = 0.5
 """When more of a table's bytes than this is left, pruning has hardly helped."""
 
+MANY_MATCH: Final = 0.1
+"""When more of the records than this match, most of the work is to hand them over."""
+
+SAMPLES: Final = 4
+
 MUCH_BYTES: Final = 64 * 1024 * 1024
 """Less compressed data than this is read by tasks in Python, which is faster to start."""
+
+_PATTERN_SIGN = re.compile(r"[*?{}\[\]\\]")
+_PLAIN_PATH = re.compile("[A-Za-z0-9=._/-]*")
 
 
 @dataclass
@@ -67,7 +79,9 @@ class SparkSearch:
         left = self.plan.data_bytes
         if left < MUCH_BYTES or left < HARDLY_HELPS * self.plan.table_bytes:
             return False
-        return self._columns_match() and self._condition() is not None
+        if not (self._paths_are_plain() and self._columns_match()) or self._condition() is None:
+            return False
+        return self._matching_part() > MANY_MATCH
 
     def dataframe(self, spark: "SparkSession") -> "DataFrame":
         """The matching records."""
@@ -85,19 +99,17 @@ class SparkSearch:
             return spark.createDataFrame([], spark_schema(self.schema))
 
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    yield from read_share(shares[number])
+            for place in places_in(batches):
+                yield from read_share(shares[place])
 
-        numbers = spark.range(0, len(shares), 1, len(shares))
-        return numbers.mapInArrow(read, spark_schema(self.schema))
+        return places(spark, len(shares)).mapInArrow(read, spark_schema(self.schema))
 
     def _by_parquet(self, spark: "SparkSession") -> "DataFrame":
         condition = self._condition()
         files = [f"{self.table.uri}/{piece.entry.name}" for piece in self.plan.pieces]
         columns = spark_schema(self.table.schema)
         frame = spark.read.schema(columns).option("basePath", self.table.uri).parquet(*files)
-        return frame.filter(condition).select(*self.schema.names)
+        return frame.filter(condition).select(*map(named, self.schema.names))
 
     def _condition(self) -> Any:
         """The question in Spark's words, None if these would not mean exactly the same."""
@@ -107,6 +119,8 @@ class SparkSearch:
         if condition is None:
             return None
         since, until = self.options.since, self.options.until
+        if self.options.is_bounded and not _has_moments(self.table.schema):
+            return None
         parts = [condition]
         if since != FOREVER[0]:
             parts.append(sql.unix_micros(sql.col(TIMESTAMP)) >= since)
@@ -117,6 +131,41 @@ class SparkSearch:
     def _columns_match(self) -> bool:
         """Whether every file has the types of the table: what others wrote may need a cast that Spark refuses."""
         return all(piece.entry.modified_ns == 0 for piece in self.plan.pieces)
+
+    def _matching_part(self) -> float:
+        """Which part of the records matches, by a look into a few batches.
+
+        A search that opens everything to return little is several times faster through Python, which decides on whole
+        batches; one that returns much is faster where it need not leave Java.
+        """
+        if self.predicate == EVERYTHING:
+            return 1.0
+        pieces = self.plan.pieces
+        sample = [pieces[number * len(pieces) // SAMPLES] for number in range(SAMPLES)]
+        some = tuple(replace(piece, batches=None, part=(0, max(1, piece.batch_count))) for piece in sample)
+        share = Share(self.table.uri, self.table.schema, self.schema, self.predicate, self.options, some)
+        found = sum(batch.num_rows for batch in read_share(share))
+        rows = sum((piece.entry.row_count or 0) / max(1, piece.batch_count) for piece in sample)
+        return found / max(1.0, rows)
+
+    def _paths_are_plain(self) -> bool:
+        """Whether Spark reads the paths as we do: it takes some signs for patterns, and folders' names for values.
+
+        A Delta table need not have its values there, and Spark decodes what is quoted as Latin-1.
+        """
+        if _PATTERN_SIGN.search(self.table.uri):
+            return False
+        return all(_is_plain_place(piece.entry) for piece in self.plan.pieces)
+
+
+def _is_plain_place(entry: SegmentEntry) -> bool:
+    folders = [f"{name}={log_text(value) or NO_VALUE}" for name, value in entry.partition.items()]
+    return entry.name.split("/")[:-1] == folders and _PLAIN_PATH.fullmatch(entry.name) is not None
+
+
+def _has_moments(schema: pa.Schema) -> bool:
+    kind = schema.field(TIMESTAMP).type if TIMESTAMP in schema.names else None
+    return kind is not None and pa.types.is_timestamp(kind) and kind.tz is not None
 
 
 def plan_search(

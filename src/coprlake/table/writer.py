@@ -108,7 +108,8 @@ class TableWriter:
             sealed = self._segmenter.sealed()
             if not sealed.files:
                 return report
-            self._log.add_columns(list(sealed.new_fields.values()))
+            if sealed.new_fields:
+                self._log.add_columns(list(sealed.new_fields.values()))
             report.version = self._log.commit(sealed.files, note={"operation": "append"} | note)
             self._segmenter.hand_over()
         for file in sealed.files:
