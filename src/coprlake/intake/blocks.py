@@ -8,20 +8,15 @@ import pyarrow as pa
 from coprlake.intake.compression import ByteStream
 from coprlake.intake.lines import NEWLINE
 from coprlake.intake.options import IntakeReport, ReadOptions
+from coprlake.kernel import I64Array, U8Array
 
 _REPLACEMENT = "\ufffd".encode()
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def _count_replaced(before: bytes, after: bytes) -> tuple[int, int]:
-    """How many characters of `after` replace bytes of `before`, and in how many lines."""
-
-    def by_line(data: bytes) -> list[int]:
-        return [line.count(_REPLACEMENT) for line in data.split(b"\n")]
-
-    pairs = zip(by_line(before), by_line(after), strict=True)
-    added = [new - old for old, new in pairs if new > old]
-    return sum(added), len(added)
+def _replacements(text: bytes) -> I64Array:
+    """How many characters U+FFFD each line has."""
+    return np.array([line.count(_REPLACEMENT) for line in text.split(b"\n")], np.int64)
 
 
 def _incomplete_bytes(data: bytes) -> int:
@@ -44,7 +39,12 @@ def _is_utf8(data: bytes) -> bool:
 
 
 class BlockReader:
-    """Reads a stream as UTF-8 text in blocks of `block_bytes`, and counts what it reads."""
+    """Reads a stream as UTF-8 text in blocks of `block_bytes`, and counts what it reads.
+
+    Attributes:
+        encoding: that of the bytes, as Python calls it.
+        head: the first 64 KiB of the text, or the first block.
+    """
 
     def __init__(self, stream: ByteStream, options: ReadOptions, report: IntakeReport) -> None:
         self._stream = stream
@@ -54,13 +54,18 @@ class BlockReader:
         self._tail = b""
         self._ended = False
         self._in_line = False
+        self._line = 0
+        self._replaced_line = -1
         self._decoder: codecs.IncrementalDecoder | None = None
         encoding = codecs.lookup(options.encoding).name
-        if encoding == "utf-8" and stream.head.startswith(_UTF16_MARKS):
+        if encoding == "utf-8" and stream.from_start and stream.head.startswith(_UTF16_MARKS):
             encoding = "utf-16"
+        self.encoding = encoding
         if encoding not in ("utf-8", "ascii", "utf-8-sig"):
             self._decoder = codecs.getincrementaldecoder(encoding)("replace")
-        self._first = self._next().removeprefix(codecs.BOM_UTF8)
+        self._first = self._next()
+        if stream.from_start:
+            self._first = self._first.removeprefix(codecs.BOM_UTF8)
         self.head = self._first[: 64 * 1024]
 
     def read(self, carry: bytes) -> tuple[bytes, bool]:
@@ -82,18 +87,25 @@ class BlockReader:
 
     def _count_lines(self, text: bytes) -> None:
         """Newlines, and the last line if it has none."""
-        self._report.lines += int(np.count_nonzero(as_array(text) == NEWLINE))
+        newlines = int(np.count_nonzero(as_array(text) == NEWLINE))
+        self._line += newlines
+        self._report.lines += newlines
         self._in_line = not text.endswith(b"\n") if text else self._in_line
         self._report.lines += self._ended and self._in_line
 
     def _decoded(self, data: bytes) -> bytes:
         assert self._decoder is not None
         text = self._decoder.decode(data, self._ended).encode("utf-8", "replace")
-        found = text.count(_REPLACEMENT)
-        if found:
-            self._report.replaced += found
-            self._report.replaced_lines += sum(_REPLACEMENT in line for line in text.split(b"\n"))
+        if _REPLACEMENT in text:
+            self._count_replaced(_replacements(text))
         return text
+
+    def _count_replaced(self, by_line: I64Array) -> None:
+        """Count what was replaced in each line of a block; the first line may have begun, and been counted, before."""
+        lines = np.flatnonzero(by_line > 0) + self._line
+        self._report.replaced += int(by_line[by_line > 0].sum())
+        self._report.replaced_lines += int(np.count_nonzero(lines != self._replaced_line))
+        self._replaced_line = int(lines[-1]) if len(lines) else self._replaced_line
 
     def _checked(self, data: bytes) -> bytes:
         """The text with what is not UTF-8 replaced; a character that is not complete waits for the next block."""
@@ -106,12 +118,10 @@ class BlockReader:
         if _is_utf8(data):
             return data
         repaired = data.decode("utf-8", "replace").encode()
-        replaced, lines = _count_replaced(data, repaired)
-        self._report.replaced += replaced
-        self._report.replaced_lines += lines
+        self._count_replaced(_replacements(repaired) - _replacements(data))
         return repaired
 
 
-def as_array(block: bytes) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+def as_array(block: bytes) -> U8Array:
     """The bytes as kernels read them."""
     return np.frombuffer(block, np.uint8)

@@ -33,9 +33,10 @@ class DamagedError(Exception):
 class _Counted:
     """A file that knows how many of its bytes were taken and whether they were the last."""
 
-    def __init__(self, file: BinaryIO, size: int | None) -> None:
+    def __init__(self, file: BinaryIO, size: int | None, limit: int | None) -> None:
         self.file = file
         self.size = size
+        self.limit = limit
         self.count = 0
         self.closed = False
         self._back = b""
@@ -45,6 +46,9 @@ class _Counted:
         if self._back:
             data, self._back = self._back, b""
             return data
+        if self.limit is not None:
+            left = self.limit - self.count
+            size = min(size, left) if size >= 0 else left
         data = self.file.read(size) if self.size is not None else _read_patiently(self.file, size)
         self.count += len(data)
         return data
@@ -188,6 +192,7 @@ class ByteStream:
     """The decompressed bytes of one input, to be read once.
 
     Attributes:
+        from_start: whether they begin with those of the file: marks of its compression and encoding are only there.
         damage: what is wrong with the file, once that place has been reached.
         head: the first 64 KiB, which `read` gives as well.
     """
@@ -203,10 +208,13 @@ class ByteStream:
             self._raw = os.fdopen(os.dup(0), "rb")
         else:
             self._raw = Path(file.path).open("rb")  # noqa: SIM115 (closed by close)
-        self._counted = _Counted(self._raw, file.size)
+        self.from_start = file.start == 0
+        if not self.from_start:
+            self._raw.seek(file.start)
+        self._counted = _Counted(self._raw, file.length, None if file.end is None else file.length)
         first = self._counted.read(_PIECE_BYTES)
         self._counted.unread(first)
-        self.compression = compression_of(first)
+        self.compression = compression_of(first) if self.from_start else None
         self._pieces = _DECODERS[self.compression](self._counted)
         self._left = b""
         self.head = self.read(SNIFF_BYTES)
@@ -258,6 +266,9 @@ class ByteStream:
             self.damage = f"cannot be read further: {error.strerror or error}"
             data = b""
         self._ended = len(left) + len(data) < size
+        if self._ended and self.damage is None and self._counted.count < (self._counted.limit or 0):
+            missing = (self._counted.limit or 0) - self._counted.count
+            self.damage = f"{missing} bytes that were there before are missing: the file has become shorter"
         return left + data if left else data
 
     def close(self) -> None:

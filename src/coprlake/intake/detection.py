@@ -5,7 +5,9 @@ import json
 import re
 from typing import Final
 
+from coprlake.intake.inputs import InputFile
 from coprlake.intake.keys import CONTENT_KEYS, TIMESTAMP_KEYS
+from coprlake.intake.options import ReadOptions
 
 _SAMPLE_LINES: Final = 50
 _SHARE: Final = 0.6
@@ -18,6 +20,11 @@ _SYSLOG: Final = re.compile(
 )
 _ACCESS: Final = re.compile(rf'\S+ \S+ .{{1,64}}? ?\[\d\d/{_MONTH}/\d{{4}}:\d\d:\d\d:\d\d [+-]\d{{4}}\] "')
 _NAME: Final = re.compile(r"[A-Za-z_@][\w .@/()-]{0,63}")
+
+
+def wanted_format(file: InputFile, options: ReadOptions) -> str:
+    """The format that is known beforehand; ``auto`` if none is."""
+    return options.format if options.format != "auto" else file.format or "auto"
 
 
 def detect(head: bytes, name: str) -> str:

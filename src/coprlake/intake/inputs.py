@@ -17,19 +17,38 @@ _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 
 @dataclass(frozen=True)
 class InputFile:
-    """One file to read.
+    """One file to read, or a range of its bytes.
 
     Attributes:
         path: where it is; ``-`` is standard input.
         source: what its records have as their source unless the options say otherwise.
         size: bytes on disk; None where there is no end to be known.
         modified: when it was written last, in seconds since 1970; None for a stream.
+        start: the first byte to read. What is not 0 begins a record of a file that is not compressed.
+        end: the byte behind the last one to read; None for all there are.
+        format: what was found out about the file beforehand; counts where the options leave it open.
     """
 
     path: str
     source: str
     size: int | None
     modified: float | None
+    start: int = 0
+    end: int | None = None
+    format: str | None = None
+
+    @property
+    def length(self) -> int | None:
+        """Bytes on disk that this input covers; None for a stream."""
+        last = self.size if self.end is None else self.end
+        return None if last is None else max(0, last - self.start)
+
+    @property
+    def name(self) -> str:
+        """The path, and which bytes of it are meant if not all."""
+        if self.start == 0 and self.end is None:
+            return self.path
+        return f"{self.path} (from byte {self.start} to {'the end' if self.end is None else self.end})"
 
 
 def list_inputs(

@@ -17,8 +17,8 @@ NONE, NAIVE, ABSOLUTE = 0, 1, 2
 Found = tuple[int, int, int]
 """Microseconds since 1970, one of the three kinds, and where it ends."""
 
-YEAR, LATEST, OFFSET = 0, 1, 2
-"""Where `Memory` holds the year of timestamps without one, their latest possible value, and the last offset."""
+YEAR, LATEST = 0, 1
+"""Where `memory` holds the year of timestamps without one, and their latest possible value."""
 
 DAY_MICROS: Final = 86_400_000_000
 NO_DATE: Final = -(1 << 62)

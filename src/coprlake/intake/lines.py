@@ -74,6 +74,23 @@ def split_long(data: U8Array, lines: Lines, limit_bytes: int) -> tuple[Lines, Bo
     return Lines(np.array(starts, np.int64), np.array(ends, np.int64)), np.array(goes_on, np.bool_)
 
 
+def split_pieces(data: U8Array, limit_bytes: int, *, last: bool) -> tuple[Lines, BoolArray, int]:
+    """The complete lines, long ones in pieces; which pieces go on with the one before; and where the rest begins.
+
+    The rest is less than a line, or than a piece of it, unless `last`; the flag behind those of the pieces is its own.
+    What a piece is does not depend on how much of the file there is to see.
+    """
+    lines, used = split_lines(data, last=last)
+    end = len(data) - (len(data) > used and data[-1] == RETURN)  # which may belong to the line's end
+    has_rest = end - used > limit_bytes
+    if has_rest:
+        lines = Lines(np.append(lines.starts, used), np.append(lines.ends, end))
+    pieces, goes_on = split_long(data, lines, limit_bytes)
+    if has_rest:
+        return pieces[:-1], goes_on, int(pieces.starts[-1])
+    return pieces, np.append(goes_on, False), used
+
+
 @kernel
 def gather(
     data: U8Array, starts: I64Array, ends: I64Array, heads: BoolArray, out_starts: I32Array, out: U8Array

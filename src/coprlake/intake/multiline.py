@@ -25,6 +25,9 @@ _BEGINNINGS: Final = _padded(
 _ENDINGS: Final = _padded(("noitpecxE", "rorrE", "elbaworhT"))
 """How names of exceptions end, backwards."""
 
+_BEGINS, _BELONGS, _IN_TRACEBACK = 0, 1, 2
+"""What a line is to a record with a timestamp before it; the last one makes a difference to the next line."""
+
 
 @kernel
 def _beginning(data: U8Array, start: int, end: int) -> int:
@@ -73,14 +76,40 @@ def _has_own_time(data: U8Array, start: int, first: int) -> bool:
 
 
 @kernel
+def _relation(data: U8Array, start: int, end: int, has_time: bool, first: int, in_traceback: bool) -> int:
+    """What the line is to the record before, if that has a timestamp.
+
+    If a line belongs to it outside of a traceback, it does so inside of one.
+    """
+    if _is_indented(data, start, end):
+        if has_time and _has_own_time(data, start, first):
+            return _BEGINS
+        return _IN_TRACEBACK if in_traceback else _BELONGS
+    beginning = _beginning(data, start, end)
+    if beginning >= 0:
+        return _IN_TRACEBACK if beginning == 0 else _BELONGS
+    if has_time:
+        return _BEGINS
+    belongs = in_traceback or data[start] in (41, 93, 125) or _is_exception(data, start, end)
+    return _BELONGS if belongs else _BEGINS
+
+
+@kernel
 def mark_heads(
-    data: U8Array, starts: I64Array, ends: I64Array, kinds: U8Array, firsts: I64Array, limit_bytes: int, heads: U8Array
+    data: U8Array,
+    starts: I64Array,
+    ends: I64Array,
+    kinds: U8Array,
+    firsts: I64Array,
+    limit_bytes: int,
+    goes_on: bool,
+    heads: U8Array,
 ) -> None:
     """Mark the lines that begin a record with 1; with 2 where only the limit of a record's size makes them.
 
     A line belongs to the record before if that has a timestamp and the line has none, and the line is empty or
     indented, closes a bracket, goes on with a stack trace, or is the name of an exception. The first line always
-    begins a record.
+    begins a record; `goes_on` says that this is by the limit.
     """
     stamped, in_traceback = False, False
     size = 0
@@ -89,15 +118,11 @@ def mark_heads(
         has_time = kinds[line] != 0
         belongs = False
         if stamped:
-            indented = _is_indented(data, start, end)
-            beginning = -1 if indented else _beginning(data, start, end)
-            if indented:
-                belongs = not has_time or not _has_own_time(data, start, i64(firsts[line]))
-            elif beginning >= 0:
-                belongs = True
-            elif not has_time:
-                belongs = in_traceback or data[start] in (41, 93, 125) or _is_exception(data, start, end)
-            in_traceback = beginning == 0 or (in_traceback and indented and belongs)
+            relation = _relation(data, start, end, has_time, i64(firsts[line]), in_traceback)
+            belongs = relation != _BEGINS
+            in_traceback = relation == _IN_TRACEBACK
+        elif line == 0 and goes_on:
+            has_time = True
         heads[line] = 0 if belongs else 1
         if belongs and size + end - start >= limit_bytes:
             belongs = False
@@ -109,6 +134,24 @@ def mark_heads(
             stamped = has_time
             size = end - start
             in_traceback = False
+
+
+@kernel
+def mark_sure_heads(
+    data: U8Array, starts: I64Array, ends: I64Array, kinds: U8Array, firsts: I64Array, heads: U8Array
+) -> None:
+    """Mark the lines that `mark_heads` marks with 1 whatever stands before the first line, and whatever the limit is.
+
+    So it is if they do not belong to the record before though that has a timestamp and, as far as the lines show,
+    ends with a traceback.
+    """
+    in_traceback = True
+    for line in range(len(starts)):
+        relation = _relation(
+            data, i64(starts[line]), i64(ends[line]), kinds[line] != 0, i64(firsts[line]), in_traceback
+        )
+        heads[line] = relation == _BEGINS
+        in_traceback = relation == _IN_TRACEBACK
 
 
 @kernel
@@ -135,16 +178,29 @@ class RecordStarts:
         self._limit_bytes = limit_bytes
         self.joins = pattern != ""
 
-    def heads(self, data: U8Array, lines: Lines, stamps: Stamps) -> U8Array:
-        """For each line 1 if it begins a record, 2 if only because that before would be too long, else 0."""
+    def heads(self, data: U8Array, lines: Lines, stamps: Stamps, *, goes_on: bool = False) -> U8Array:
+        """For each line 1 if it begins a record, 2 if only because that before would be too long, else 0.
+
+        The first one begins a record; `goes_on` says that it was a 2.
+        """
         heads = np.ones(lines.count, np.uint8)
         if self._pattern is None:
-            mark_heads(data, lines.starts, lines.ends, stamps.kinds, stamps.firsts, self._limit_bytes, heads)
+            mark_heads(data, lines.starts, lines.ends, stamps.kinds, stamps.firsts, self._limit_bytes, goes_on, heads)
         elif self.joins:
             heads = self._matching(text_column(data, lines)).astype(np.uint8)
             heads[:1] = 1
             _limit_sizes(lines.starts, lines.ends, self._limit_bytes, heads)
         return heads
+
+    def sure_heads(self, data: U8Array, lines: Lines, stamps: Stamps) -> BoolArray:
+        """Which lines `heads` says 1 for, whatever stands before the first of them."""
+        if not self.joins:
+            return np.ones(lines.count, np.bool_)
+        if self._pattern is not None:
+            return self._matching(text_column(data, lines))
+        heads = np.empty(lines.count, np.uint8)
+        mark_sure_heads(data, lines.starts, lines.ends, stamps.kinds, stamps.firsts, heads)
+        return heads != 0
 
     def _matching(self, texts: pa.StringArray) -> BoolArray:
         assert self._pattern is not None

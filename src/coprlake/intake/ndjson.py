@@ -11,7 +11,7 @@ import pyarrow.json
 
 from coprlake.intake.blocks import BlockReader, as_array
 from coprlake.intake.flattening import DEPTH, Attribute, json_text
-from coprlake.intake.lines import Lines, newline_joined, split_lines, split_long, text_column
+from coprlake.intake.lines import Lines, newline_joined, split_pieces, text_column
 from coprlake.intake.mapping import FileMapper
 from coprlake.intake.options import IntakeReport, ReadOptions
 from coprlake.kernel import U8Array
@@ -101,12 +101,9 @@ class NdjsonReader:
         while not last:
             block, last = self._blocks.read(carry)
             data = as_array(block)
-            lines, used = split_lines(data, last=last)
-            if not last and len(data) - used > self._limit_bytes:
-                lines, used = Lines(np.append(lines.starts, used), np.append(lines.ends, len(data))), len(data)
+            lines, cuts, used = split_pieces(data, self._limit_bytes, last=last)
             carry = block[used:]
-            lines, goes_on = split_long(data, lines, self._limit_bytes)
-            self._report.split += int(np.count_nonzero(goes_on))
+            self._report.split += int(np.count_nonzero(cuts))
             lines = lines[lines.ends > lines.starts]
             if lines.count:
                 yield self._batch(data, lines)

@@ -3,7 +3,7 @@
 import codecs
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 from coprlake.errors import UsageError
@@ -77,7 +77,7 @@ class IntakeReport:
     """What was read, and what was wrong with it; grows while reading.
 
     Attributes:
-        files: begun so far.
+        files: begun so far; of one that is read in ranges only the first counts.
         bytes_read: as on disk, compressed files by their compressed bytes.
         raw_bytes: of text after decompression.
         lines: with or without a final newline.
@@ -87,8 +87,9 @@ class IntakeReport:
         replaced: characters U+FFFD that took the place of bytes that are not in the encoding.
         replaced_lines: lines that have such a replacement.
         split: times that a record was cut because it was too long.
+        empty: messages of a queue without any content, which give no record.
         misfits: values that went into the attributes because their column has another type.
-        unreadable: files that could not be read to their end.
+        unreadable: files, or ranges of one, that could not be read to their end.
         formats: files by format.
         warnings: the first hundred, each of which names its file.
         warning_count: all of them.
@@ -104,6 +105,7 @@ class IntakeReport:
     replaced: int = 0
     replaced_lines: int = 0
     split: int = 0
+    empty: int = 0
     misfits: int = 0
     unreadable: int = 0
     formats: Counter[str] = field(default_factory=Counter)
@@ -115,3 +117,9 @@ class IntakeReport:
         self.warning_count += 1
         if len(self.warnings) < WARNING_LIMIT:
             self.warnings.append(f"{file}: {message}")
+
+    def merge(self, other: "IntakeReport") -> None:
+        """Add what was read elsewhere."""
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+        del self.warnings[WARNING_LIMIT:]

@@ -21,7 +21,7 @@ from coprlake.intake.access import access_parts
 from coprlake.intake.blocks import BlockReader
 from coprlake.intake.compression import ByteStream
 from coprlake.intake.csv import CsvReader
-from coprlake.intake.detection import detect
+from coprlake.intake.detection import detect, wanted_format
 from coprlake.intake.inputs import InputFile, list_inputs
 from coprlake.intake.mapping import RecordMapper
 from coprlake.intake.ndjson import NdjsonReader
@@ -52,7 +52,7 @@ class Intake:
     Attributes:
         report: what was found, growing while reading.
         files: what will be read.
-        total_bytes: of all files on disk; None if one of them is a stream.
+        total_bytes: of all files, or their ranges, on disk; None if one of them is a stream.
 
     Raises:
         NotFoundError: a path is not there, or a folder or glob has no files.
@@ -67,14 +67,24 @@ class Intake:
         recursive: bool = True,
         stdin: BinaryIO | None = None,
     ) -> None:
-        Clock(options.zone)  # an unknown zone is an error now and not at the first timestamp
         skipped: list[str] = []
-        self.files = list_inputs(inputs, recursive=recursive, skipped=skipped)
-        self.report = IntakeReport()
+        self._prepare(list_inputs(inputs, recursive=recursive, skipped=skipped), options, stdin)
         for path in skipped:
             self.report.warn(path, "passed over because it is no file")
-        sizes = [file.size for file in self.files]
-        self.total_bytes = None if None in sizes else sum(size or 0 for size in sizes)
+
+    @classmethod
+    def of(cls, files: Sequence[InputFile], options: ReadOptions = _DEFAULTS) -> Self:
+        """An intake of files, or ranges of files, that were listed before (`coprlake.intake.splitting`)."""
+        intake = cls.__new__(cls)
+        intake._prepare(list(files), options, None)
+        return intake
+
+    def _prepare(self, files: list[InputFile], options: ReadOptions, stdin: BinaryIO | None) -> None:
+        Clock(options.zone)  # an unknown zone is an error now and not at the first timestamp
+        self.files = files
+        self.report = IntakeReport()
+        lengths = [file.length for file in files]
+        self.total_bytes = None if None in lengths else sum(length or 0 for length in lengths)
         self._options = options
         self._stdin = stdin
         self._stream: ByteStream | None = None
@@ -100,12 +110,12 @@ class Intake:
             raise UsageError("an intake can be read only once; make another one")
         self._begun = True
         for file in self.files:
-            self.report.files += 1
+            self.report.files += file.start == 0
             try:
                 yield from self._batches_of(file)
             except OSError as error:
                 self.report.unreadable += 1
-                self.report.warn(file.path, f"cannot be read: {error.strerror or error}")
+                self.report.warn(file.name, f"cannot be read: {error.strerror or error}")
             finally:
                 self.close()
 
@@ -114,14 +124,15 @@ class Intake:
         self._stream = stream = ByteStream(file, self._stdin)
         source = file.source if self._options.source is None else self._options.source
         clock = Clock(self._options.zone, self._options.year, file.modified)
-        wanted = self._options.format
+        wanted = wanted_format(file, self._options)
         if wanted == "parquet" or (wanted == "auto" and stream.head.startswith(PARQUET_MAGIC)):
             report.formats["parquet"] += 1
             yield from read_parquet(file, stream, self._mapper.for_file(source, clock), report)
         else:
             blocks = BlockReader(stream, self._options, report)
             name = detect(blocks.head, file.path) if wanted == "auto" else wanted
-            report.formats[name] += 1
+            if file.start == 0:
+                report.formats[name] += 1
             mapper = self._mapper.for_file(source, clock)
             if name == "ndjson":
                 yield from NdjsonReader(blocks, mapper, self._options, report)
@@ -131,7 +142,7 @@ class Intake:
                 yield from TextReader(blocks, source, clock, self._options, report, _PARTS[name])
         if stream.damage:
             report.unreadable += 1
-            report.warn(file.path, f"{stream.damage}; everything before that place was read")
+            report.warn(file.name, f"{stream.damage}; everything before that place was read")
         self._warn(file, before)
 
     def _counts(self) -> tuple[int, ...]:
@@ -143,12 +154,12 @@ class Intake:
         replaced, broken, split, misfits, records = (now - old for now, old in zip(self._counts(), before, strict=True))
         if replaced:
             self.report.warn(
-                file.path, f"{replaced} lines are not {self._options.encoding}; the bytes in question became U+FFFD"
+                file.name, f"{replaced} lines are not {self._options.encoding}; the bytes in question became U+FFFD"
             )
         if broken:
-            self.report.warn(file.path, f"{broken} of {records} records do not have the format; kept as plain text")
+            self.report.warn(file.name, f"{broken} of {records} records do not have the format; kept as plain text")
         if split:
             limit = self._options.max_record_bytes
-            self.report.warn(file.path, f"lines or records longer than {limit} bytes were cut {split} times")
+            self.report.warn(file.name, f"lines or records longer than {limit} bytes were cut {split} times")
         if misfits:
-            self.report.warn(file.path, f"{misfits} values do not fit the type of their column; kept as attributes")
+            self.report.warn(file.name, f"{misfits} values do not fit the type of their column; kept as attributes")

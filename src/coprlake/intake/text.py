@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from coprlake.intake.blocks import BlockReader, as_array
 from coprlake.intake.levels import NO_LEVEL, find_levels, level_column
-from coprlake.intake.lines import BoolArray, Lines, split_lines, split_long, text_column
+from coprlake.intake.lines import BoolArray, Lines, split_pieces, text_column
 from coprlake.intake.multiline import RecordStarts
 from coprlake.intake.options import IntakeReport, ReadOptions
 from coprlake.intake.timestamps import Clock, Stamps
@@ -68,6 +68,7 @@ class TextReader:
         self._clock = clock
         self._limit_bytes = options.max_record_bytes
         self._starts = RecordStarts(options.multiline, options.max_record_bytes)
+        self._goes_on = False
         self._report = report
         self._parts_of = parts_of
 
@@ -83,22 +84,20 @@ class TextReader:
 
     def _batch(self, data: U8Array, last: bool) -> tuple[pa.RecordBatch | None, int]:
         """The records that are complete, and how many bytes these took."""
-        lines, used = split_lines(data, last=last)
-        if not last and len(data) - used > self._limit_bytes:  # a line without end: what is there of it is a line
-            lines = Lines(np.append(lines.starts, used), np.append(lines.ends, len(data)))
-            used = len(data)
-        lines, goes_on = split_long(data, lines, self._limit_bytes)
+        lines, cuts, used = split_pieces(data, self._limit_bytes, last=last)
         if not lines.count:
             return None, used
         stamps = self._clock.stamps(data, lines.starts, lines.ends)
-        heads = self._starts.heads(data, lines, stamps)
+        heads = self._starts.heads(data, lines, stamps, goes_on=self._goes_on)
         kept = lines.count
         if self._starts.joins and not last:  # the last record may go on in the next block
             kept = int(np.flatnonzero(heads)[-1])
             if kept == 0:
                 return None, 0
             used = int(lines.starts[kept])
-        self._report.split += int(np.count_nonzero(((heads == 2) | goes_on)[: kept + 1]))
+            self._goes_on = bool(heads[kept] == 2)
+        cuts[:-1] |= heads == 2
+        self._report.split += int(np.count_nonzero(cuts[: kept + 1]))
         return self._records(data, lines[:kept], heads[:kept] != 0, stamps.part(slice(kept))), used
 
     def _records(self, data: U8Array, lines: Lines, heads: BoolArray, stamps: Stamps) -> pa.RecordBatch:
