@@ -16,7 +16,7 @@ from typing import BinaryIO, Self
 
 import pyarrow as pa
 
-from coprlake.errors import UsageError
+from coprlake.errors import StorageError, UsageError
 from coprlake.intake.access import access_parts
 from coprlake.intake.blocks import BlockReader
 from coprlake.intake.compression import ByteStream
@@ -73,10 +73,14 @@ class Intake:
             self.report.warn(path, "passed over because it is no file")
 
     @classmethod
-    def of(cls, files: Sequence[InputFile], options: ReadOptions = _DEFAULTS) -> Self:
-        """An intake of files, or ranges of files, that were listed before (`coprlake.intake.splitting`)."""
+    def of(cls, files: Sequence[InputFile], options: ReadOptions = _DEFAULTS, *, strict: bool = False) -> Self:
+        """An intake of files, or ranges of files, that were listed before (`coprlake.intake.splitting`).
+
+        If it is `strict`, a file that is there and cannot be opened or read is an error, so that it can be tried again.
+        """
         intake = cls.__new__(cls)
         intake._prepare(list(files), options, None)
+        intake._strict = strict
         return intake
 
     def _prepare(self, files: list[InputFile], options: ReadOptions, stdin: BinaryIO | None) -> None:
@@ -89,6 +93,7 @@ class Intake:
         self._stdin = stdin
         self._stream: ByteStream | None = None
         self._begun = False
+        self._strict = False
         self._mapper = RecordMapper(options, self.report)
 
     def __enter__(self) -> Self:
@@ -114,6 +119,8 @@ class Intake:
             try:
                 yield from self._batches_of(file)
             except OSError as error:
+                if self._strict and not isinstance(error, FileNotFoundError):
+                    raise StorageError(f"{file.name}: cannot be read: {error.strerror or error}; try again") from error
                 self.report.unreadable += 1
                 self.report.warn(file.name, f"cannot be read: {error.strerror or error}")
             finally:

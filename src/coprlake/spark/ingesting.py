@@ -45,11 +45,19 @@ RunParts = Callable[[WriteTask, Sequence[int]], list[Part]]
 
 @dataclass(frozen=True)
 class Job:
-    """How the tasks of an ingestion work, besides what each of them reads."""
+    """How the tasks of an ingestion work, besides what each of them reads.
+
+    Attributes:
+        options: how to read raw logs.
+        name: of the job, for its progress.
+        watched: whether tasks tell how far they are.
+        strict: whether a file that cannot be read fails the job; a stream would never come back to it.
+    """
 
     options: ReadOptions
     name: str
     watched: bool
+    strict: bool
 
 
 def ingest(
@@ -108,7 +116,7 @@ def ingest_files(
     total = sum(file.length or 0 for file in files)
     split_bytes = min(segment_bytes, max(SMALLEST_SPLIT_BYTES, math.ceil(total / parallelism(spark))))
     groups = plan_splits(files, options, split_bytes)
-    job = Job(options, uuid.uuid4().hex, progress is not None)
+    job = Job(options, uuid.uuid4().hex, progress is not None, once is not None)
     if shuffle is None:
         shuffle = len(groups) > 1 and needs_shuffle(target.partition_by)
     work = _shuffled(spark, groups, job) if shuffle else _direct(spark, groups, job)
@@ -191,7 +199,7 @@ def _shuffled(spark: "SparkSession", groups: list[list[InputFile]], job: Job) ->
     def run(task: WriteTask, _: Sequence[int]) -> list[Part]:
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for place in places_in(batches):
-                with Intake.of(groups[place], job.options) as intake:
+                with Intake.of(groups[place], job.options, strict=job.strict) as intake:
                     yield from shuffling.packed(measured(intake), task.shape.partition_by, intake.report)
 
         packages = places(spark, len(groups)).mapInArrow(read, shuffling.COLUMNS)
@@ -204,7 +212,7 @@ def read_group(task: WriteTask, files: Sequence[InputFile], job: Job, number: in
     """In a task: all records of some files, as sealed segments."""
     give_memory_back()
     progress = TaskProgress(task.shape.uri, job.name, number) if job.watched else None
-    with Intake.of(files, job.options) as intake, PartWriter(task, progress) as writer:
+    with Intake.of(files, job.options, strict=job.strict) as intake, PartWriter(task, progress) as writer:
         gatherer = Gatherer(writer)
         for batch, raw_bytes in measured(intake):
             gatherer.add(batch, raw_bytes)

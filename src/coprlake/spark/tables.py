@@ -13,7 +13,7 @@ from coprlake.store import Table, create_table, open_table, table_exists
 
 _LIMIT = 16
 _lock = threading.Lock()
-_open: OrderedDict[tuple[str, int], Table] = OrderedDict()
+_open: OrderedDict[tuple[str, tuple[int, int]], Table] = OrderedDict()
 
 
 def opened(table: str | os.PathLike[str] | Table) -> Table:
@@ -32,12 +32,18 @@ def opened(table: str | os.PathLike[str] | Table) -> Table:
     return found
 
 
-def _identity(path: str | os.PathLike[str]) -> int:
-    """Tells a table from one that is made anew in the same place; 0 where nobody can tell."""
-    try:
-        return (Path(path) / "_delta_log").stat().st_ino
-    except OSError:
-        return 0
+def _identity(path: str | os.PathLike[str]) -> tuple[int, int]:
+    """Tells a table from one that is made anew in the same place; zeros where nobody can tell.
+
+    The number of a file alone does not: it is given again as soon as it is free.
+    """
+    for name in (f"{0:020}.json", "_last_checkpoint"):  # old logs have lost their first commit
+        try:
+            first = (Path(path) / "_delta_log" / name).stat()
+            return first.st_ino, first.st_mtime_ns
+        except OSError:
+            continue
+    return 0, 0
 
 
 def opened_or_created(
