@@ -22,9 +22,10 @@ from coprlake.query.report import SearchReport
 from coprlake.query.shares import Share, SharePlan, divide, plan, read_share
 from coprlake.records import DAY, TIMESTAMP
 from coprlake.segment.sealed import SegmentEntry
+from coprlake.spark.column_types import as_spark_batch, spark_schema
 from coprlake.spark.expressions import column_of, named
 from coprlake.spark.options import SHARE_BYTES
-from coprlake.spark.source import result_schema, spark_schema
+from coprlake.spark.source import result_schema
 from coprlake.spark.spreading import places, places_in
 from coprlake.spark.tables import opened
 from coprlake.store import Table, Time, microseconds
@@ -100,7 +101,7 @@ class SparkSearch:
 
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for place in places_in(batches):
-                yield from read_share(shares[place])
+                yield from map(as_spark_batch, read_share(shares[place]))
 
         return places(spark, len(shares)).mapInArrow(read, spark_schema(self.schema))
 

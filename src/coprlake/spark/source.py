@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from coprlake.errors import UsageError
 from coprlake.predicate.predicates import EVERYTHING, And, Predicate
 from coprlake.query.shares import Share, divide, plan, read_share
+from coprlake.spark.column_types import as_spark_batch, spark_schema
 from coprlake.spark.filters import push
 from coprlake.spark.options import ReadSettings, read_settings, write_settings
 from coprlake.spark.tables import opened
@@ -101,7 +102,7 @@ class CoprlakeReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """In a task: the matching records."""
         assert isinstance(partition, SharePartition)
-        yield from read_share(partition.share)
+        yield from map(as_spark_batch, read_share(partition.share))
 
 
 def both(first: Predicate, second: Predicate) -> Predicate:
@@ -120,8 +121,3 @@ def result_schema(table: pa.Schema, names: Sequence[str]) -> pa.Schema:
     if unknown:
         raise UsageError(f"there is no column {unknown[0]}; the table has {', '.join(table.names)}")
     return pa.schema([table.field(name) for name in names])
-
-
-def spark_schema(schema: pa.Schema) -> StructType:
-    """The same columns in Spark's types."""
-    return from_arrow_schema(schema)
