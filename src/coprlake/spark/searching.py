@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 import pyarrow as pa
 
@@ -169,6 +169,42 @@ def _has_moments(schema: pa.Schema) -> bool:
     return kind is not None and pa.types.is_timestamp(kind) and kind.tz is not None
 
 
+class Wishes(TypedDict, total=False):
+    """What can be said about a search besides the query; see `plan_search`."""
+
+    since: Time
+    until: Time
+    columns: Sequence[str] | None
+    limit: int | None
+    strict: bool
+    use_sketches: bool
+    share_bytes: int
+
+
+def search(
+    spark: "SparkSession",
+    table: str | PathLike[str] | Table,
+    query: Predicate | str = EVERYTHING,
+    **wishes: Unpack[Wishes],
+) -> "DataFrame":
+    """Find records: a DataFrame over what the sketches leave.
+
+    The table is pruned now, on the driver; its records are read when the DataFrame is. In any order: sort it.
+
+    Args:
+        spark: the session.
+        table: a path, or a table that is open.
+        query: a predicate; or a text that the content contains; or an expression, as ``term("refused") &
+            ~equals("loglevel", "debug")``.
+        wishes: see `plan_search`.
+
+    Raises:
+        NotFoundError: there is no such table.
+        UsageError: the query is none, or a column is not there.
+    """
+    return plan_search(table, query, **wishes).dataframe(spark)
+
+
 def plan_search(
     table: str | PathLike[str] | Table,
     query: Predicate | str = EVERYTHING,
@@ -181,7 +217,19 @@ def plan_search(
     use_sketches: bool = True,
     share_bytes: int = SHARE_BYTES,
 ) -> SparkSearch:
-    """Prune a table for a search, on the driver; see `search`."""
+    """Prune a table for a search, on the driver; `search` does this and reads what is left.
+
+    Args:
+        table: a path, or a table that is open.
+        query: as for `search`.
+        since: of this time and later.
+        until: before this time.
+        columns: what to return of a record; all but the day by default.
+        limit: so many records at most.
+        strict: whether a damaged sidecar is an error; else its data file is scanned.
+        use_sketches: False to scan, which finds the same.
+        share_bytes: compressed data that one task reads.
+    """
     if isinstance(query, str):
         query = parse_query(query) if query else EVERYTHING
     elif not isinstance(query, Combinable):
@@ -199,51 +247,3 @@ def plan_search(
     names = [name for name in snapshot.schema.names if name != DAY] if columns is None else list(columns)
     schema = result_schema(snapshot.schema, names)
     return SparkSearch(found, query, options, schema, plan(snapshot, query, options), share_bytes)
-
-
-def search(
-    spark: "SparkSession",
-    table: str | PathLike[str] | Table,
-    query: Predicate | str = EVERYTHING,
-    *,
-    since: Time = None,
-    until: Time = None,
-    columns: Sequence[str] | None = None,
-    limit: int | None = None,
-    strict: bool = False,
-    use_sketches: bool = True,
-    share_bytes: int = SHARE_BYTES,
-) -> "DataFrame":
-    """Find records: a DataFrame over what the sketches leave.
-
-    The table is pruned now, on the driver; its records are read when the DataFrame is. In any order: sort it.
-
-    Args:
-        spark: the session.
-        table: a path, or a table that is open.
-        query: a predicate; or a text that the content contains; or an expression, as ``term("refused") &
-            ~equals("loglevel", "debug")``.
-        since: of this time and later.
-        until: before this time.
-        columns: what to return of a record; all but the day by default.
-        limit: so many records at most.
-        strict: whether a damaged sidecar is an error; else its data file is scanned.
-        use_sketches: False to scan, which finds the same.
-        share_bytes: compressed data that one task reads.
-
-    Raises:
-        NotFoundError: there is no such table.
-        UsageError: the query is none, or a column is not there.
-    """
-    planned = plan_search(
-        table,
-        query,
-        since=since,
-        until=until,
-        columns=columns,
-        limit=limit,
-        strict=strict,
-        use_sketches=use_sketches,
-        share_bytes=share_bytes,
-    )
-    return planned.dataframe(spark)
