@@ -69,6 +69,39 @@ def store_table(run: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def pipeline_table(run: dict[str, Any]) -> str:
+    """What somebody with a cluster wants to know of a run of `benchmarks.pipeline`, as Markdown."""
+    larger = run["larger"]
+    size = run["raw_bytes"] / 1e6
+
+    def searched(name: str) -> str:
+        return f"{run[name]:.2f} s; {larger['copies']} times as much data: {larger[name]:.2f} s"
+
+    rows = {
+        "start of a session, with workers": f"{run['session_start_seconds']:.1f} s",
+        "ingest in-process, one core": f"{run['library_seconds']:.1f} s ({size / run['library_seconds']:.0f} MB/s)",
+        "ingest on Spark, `local[1]`": (
+            f"{run['spark_local1_seconds']:.1f} s ({run['local1_over_library']:.2f} x in-process)"
+        ),
+        "ingest on Spark, `local[2]`": (
+            f"{run['spark_local2_seconds']:.1f} s ({run['local2_speedup']:.2f} x as fast as `local[1]`)"
+        ),
+        "needle by `coprlake.spark.search`": f"{searched('needle_query_seconds')}; {larger['needle_tasks']} task",
+        "needle by the data source, `query` option": searched("data_source_query_seconds"),
+        "needle by the data source, DataFrame filter": searched("data_source_filter_seconds"),
+        "scan by `coprlake.spark.search`, without sketches": (
+            f"{searched('full_scan_query_seconds')}; {larger['scan_tasks']} tasks"
+        ),
+        "Spark's Parquet scan with the same filter": searched("spark_parquet_scan_seconds"),
+        f"stream of {run['stream_megabytes_per_second']:.0f} MB/s for {run['stream_seconds']:.0f} s": (
+            f"{run['stream_records_per_second']:,.0f} records/s; in the table after {run['stream_latency_seconds']:.1f} s "
+            f"({run['stream_latency_first_half_seconds']:.1f} s in the first half, "
+            f"{run['stream_latency_second_half_seconds']:.1f} s in the second)"
+        ),
+    }
+    return "\n".join(["| what | figure |", "|---|---|", *(f"| {name} | {figure} |" for name, figure in rows.items())])
+
+
 def main() -> int:
     """Print the table of the run that is named."""
     run = json.loads(Path(sys.argv[1]).read_text())
