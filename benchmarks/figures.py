@@ -94,7 +94,7 @@ def pipeline_table(run: dict[str, Any]) -> str:
         ),
         "Spark's Parquet scan with the same filter": searched("spark_parquet_scan_seconds"),
         f"stream of {run['stream_megabytes_per_second']:.0f} MB/s for {run['stream_seconds']:.0f} s": (
-            f"{run['stream_records_per_second']:,.0f} records/s, in the table {run['stream_latency_seconds']:.1f} s later "
+            f"{run['stream_records_per_second']:,.0f} records/s, found {run['stream_latency_seconds']:.1f} s later "
             f"({run['stream_latency_first_half_seconds']:.1f} s in the first half, "
             f"{run['stream_latency_second_half_seconds']:.1f} s in the second)"
         ),

@@ -1,5 +1,6 @@
-"""Settings for all tests: seeded, and strict about warnings with and without the JIT."""
+"""Settings for all tests: seeded, strict about warnings with and without the JIT, and in this process."""
 
+import os
 import warnings
 
 import pytest
@@ -11,6 +12,9 @@ settings.register_profile(
 )
 settings.register_profile("without_jit", settings.get_profile("coprlake"), max_examples=20, stateful_step_count=20)
 settings.load_profile("without_jit" if config.DISABLE_JIT else "coprlake")
+
+os.environ["COPRLAKE_ENGINE"] = "local"
+"""Commands work in this process, also in those that tests start; tests of Spark say so."""
 
 
 @pytest.fixture(autouse=True)

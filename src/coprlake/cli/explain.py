@@ -76,13 +76,8 @@ def explanation(report: "SearchReport", table: "Table", elapsed: float) -> str:
 
     total = total_bytes(table)
     opened_percent = figures.percent(report.batches_opened, report.batches)
-    rows: list[tuple[str, str]] = [
-        ("searched for", str(report.predicate)),
-        ("segments", f"{report.segments:,}"),
-        *_pruned(report),
-        ("batches", f"{report.batches:,} in the segments that are left" if report.batches else "0"),
-        ("  ruled out by time", f"{report.batches_pruned_by_time:,}"),
-        ("  ruled out by sketch", f"{report.batches_pruned_by_sketch:,}"),
+    rows = [
+        *_planned(report),
         ("  opened", f"{report.batches_opened:,}" + (f" ({opened_percent})" if report.batches else "")),
         ("  opened for nothing", f"{report.batches_for_nothing:,}"),
         ("records matched", f"{report.rows_matched:,}{' in the opened batches; stopped early' * report.stopped_early}"),
@@ -93,8 +88,34 @@ def explanation(report: "SearchReport", table: "Table", elapsed: float) -> str:
     ]
     rows.append(("time", f"{figures.seconds(elapsed):>8}  in all; of which, on all threads together:"))
     rows += [(f"  {name}", f"{figures.seconds(spent):>8}  {_PHASES.get(name, '')}") for name, spent in _times(report)]
-    rows += [("note" if i == 0 else "", text) for i, text in enumerate(report.notes)]
-    return figures.pairs(rows)
+    return figures.pairs([*rows, *_notes(report)])
+
+
+def explanation_of_plan(report: "SearchReport", done_by: str, elapsed: float) -> str:
+    """The same for a search on Spark, of which only what the driver pruned is known."""
+    rows = [
+        *_planned(report),
+        ("  left", f"{report.batches - report.batches_pruned_by_time - report.batches_pruned_by_sketch:,}"),
+        ("read by", done_by),
+        ("time", f"{figures.seconds(elapsed)}, of which pruning took {figures.seconds(report.seconds['prune'])}"),
+    ]
+    return figures.pairs([*rows, *_notes(report)])
+
+
+def _planned(report: "SearchReport") -> list[tuple[str, str]]:
+    """What was ruled out before anything was opened."""
+    return [
+        ("searched for", str(report.predicate)),
+        ("segments", f"{report.segments:,}"),
+        *_pruned(report),
+        ("batches", f"{report.batches:,} in the segments that are left" if report.batches else "0"),
+        ("  ruled out by time", f"{report.batches_pruned_by_time:,}"),
+        ("  ruled out by sketch", f"{report.batches_pruned_by_sketch:,}"),
+    ]
+
+
+def _notes(report: "SearchReport") -> list[tuple[str, str]]:
+    return [("note" if i == 0 else "", text) for i, text in enumerate(report.notes)]
 
 
 def _pruned(report: "SearchReport") -> list[tuple[str, str]]:

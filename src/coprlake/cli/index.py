@@ -3,9 +3,10 @@
 import click
 
 from coprlake.cli import figures
+from coprlake.cli.engine import Engine, engine_options
 from coprlake.cli.filters import table_argument
 from coprlake.cli.messages import color_option, note, warn_each
-from coprlake.cli.progress import progress_bar
+from coprlake.cli.progress import job_bar, progress_bar
 from coprlake.cli.reports import echo_json
 
 
@@ -21,10 +22,11 @@ from coprlake.cli.reports import echo_json
     help="A field besides the content that can be searched inside of words. Repeat it for several.",
 )
 @click.option("--rebuild", is_flag=True, help="Write all sidecars anew.")
+@engine_options("local")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @color_option
 @click.pass_context
-def index(ctx: click.Context, table: str, grams: tuple[str, ...], rebuild: bool, as_json: bool) -> None:
+def index(ctx: click.Context, table: str, grams: tuple[str, ...], rebuild: bool, engine: Engine, as_json: bool) -> None:
     """Write the index of data files that have none: a table or folder of Parquet files that others wrote.
 
     The data is read, never touched.
@@ -32,8 +34,15 @@ def index(ctx: click.Context, table: str, grams: tuple[str, ...], rebuild: bool,
     from coprlake.cli.tables import opened, total_bytes
 
     opened_table = opened(table)
-    with progress_bar("indexing", total_bytes(opened_table)) as advance:
-        report = opened_table.index(grams=grams, rebuild=rebuild, progress=advance)
+    total = total_bytes(opened_table)
+    if engine.is_spark:
+        from coprlake.spark import index as index_on_spark
+
+        with engine.session() as spark, job_bar("indexing", total) as progress:
+            report = index_on_spark(spark, opened_table, grams=grams, rebuild=rebuild, progress=progress)
+    else:
+        with progress_bar("indexing", total) as advance:
+            report = opened_table.index(grams=grams, rebuild=rebuild, progress=advance)
     if as_json:
         echo_json(report)
     elif not report.indexed and not report.problems:

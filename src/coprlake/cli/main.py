@@ -14,6 +14,7 @@ from coprlake.errors import CoprlakeError
 
 COMMANDS = (
     "ingest",
+    "stream",
     "search",
     "explain",
     "info",

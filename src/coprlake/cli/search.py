@@ -2,18 +2,25 @@
 
 import os
 import time
-from typing import IO, TYPE_CHECKING
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 import click
 
+from coprlake.cli.engine import Engine, engine_options
 from coprlake.cli.filters import Asked, filter_options
 from coprlake.cli.layout import FOR_PEOPLE, OUTPUTS, Shown, needed_columns, settled
 from coprlake.cli.messages import Failure, color_option, is_colored, note, warn_each
 
 if TYPE_CHECKING:
     from coprlake.cli.output import Writer
+    from coprlake.cli.spark_search import SparkResults
     from coprlake.query.search import Search
     from coprlake.store import Table
+
+    Found: TypeAlias = Search | SparkResults
 
 
 @click.command(
@@ -73,6 +80,7 @@ if TYPE_CHECKING:
     "--threads", type=click.IntRange(1), metavar="N", help="Batches to work on at a time; by default one a core."
 )
 @click.option("--stats", is_flag=True, help="Tell on stderr what the search did, as `explain` does.")
+@engine_options("local")
 @color_option
 @click.pass_context
 def search(
@@ -92,6 +100,7 @@ def search(
     strict: bool,
     threads: int | None,
     stats: bool,
+    engine: Engine,
 ) -> None:
     """Find records and print them, the newest first.
 
@@ -100,43 +109,68 @@ def search(
 
     On a terminal each record is shown with its time, level and source, and with the match in colour. Into a pipe goes
     the log line alone, as it was read, so that grep, sort and wc work as on the log file itself.
+
+    Spark is for searches that read much of a large table: it prints when all of its tasks are done. It has no contexts
+    (-A, -B, -C).
     """
     if as_json and output not in (None, "json"):
         raise click.UsageError(f"--json and -o {output} contradict each other")
     if out is not None and (only_count or quiet):
         raise click.UsageError(f"--out and {'--count' if only_count else '--quiet'} contradict each other")
+    context = (around if before is None else before, around if after is None else after)
+    engine.able([*(["a context"] if any(context) else []), *(["--threads"] if threads is not None else [])])
     from coprlake.cli.tables import opened
 
     table = opened(asked.table, may_be_text=not asked.texts)
-    started = time.perf_counter()
-    options = {"threads": threads, "strict": strict}
-    if quiet or only_count:
-        found = asked.search(table, order="any", limit=1 if quiet else None, columns=table.schema.names[:1], **options)
-        count = sum(batch.num_rows for batch in found) if quiet else found.count()
-        _fail_or_warn(found, strict)
-        if only_count and not quiet:
-            click.echo(count if limit is None else min(count, limit))
-    else:
-        context = (around if before is None else before, around if after is None else after)
-        shown = settled(table, "json" if as_json else output, out, columns, has_context=any(context))
-        needed = needed_columns(table, shown.columns)
-        found = asked.search(table, order=order, limit=limit, context=context, columns=needed, **options)
-        count = _write(found, asked, shown, strict)
-        _fail_or_warn(found, strict)
-        if not count and shown.output in FOR_PEOPLE:
-            note(_nothing(table, asked))
-        elif shown.out not in (None, "-"):
-            note(f"{count:,} records written to {shown.out}")
-    if stats:
-        from coprlake.cli.explain import explanation
-
-        note(explanation(found.report, table, time.perf_counter() - started))
+    is_shown = not (quiet or only_count)
+    shown = settled(table, "json" if as_json else output, out, columns, has_context=any(context)) if is_shown else None
+    with ExitStack() as stack:
+        find = _finder(table, asked, engine, stack, threads=threads, strict=strict)
+        started = time.perf_counter()
+        if shown is None:
+            found = find(order="any", limit=1 if quiet else None, columns=table.schema.names[:1])
+            count = sum(batch.num_rows for batch in found) if quiet else found.count()
+            _fail_or_warn(found, strict)
+            if only_count and not quiet:
+                click.echo(count if limit is None else min(count, limit))
+        else:
+            needed = needed_columns(table, shown.columns)
+            found = find(order=order, limit=limit, columns=needed, **({"context": context} if any(context) else {}))
+            count = _write(found, asked, shown, strict)
+            _fail_or_warn(found, strict)
+            if not count and shown.output in FOR_PEOPLE:
+                note(_nothing(table, asked))
+            elif shown.out not in (None, "-"):
+                note(f"{count:,} records written to {shown.out}")
+        if stats:
+            note(_statistics(found, table, time.perf_counter() - started))
     if found.report.is_incomplete:
         ctx.exit(2)  # as grep does when it could not read a file
     ctx.exit(0 if count else 1)
 
 
-def _write(found: "Search", asked: Asked, shown: Shown, strict: bool) -> int:
+def _finder(
+    table: "Table", asked: Asked, engine: Engine, stack: ExitStack, *, threads: int | None, strict: bool
+) -> "Callable[..., Found]":
+    """What looks for records when it is told the order, limit and columns; Spark runs until the stack is left."""
+    if not engine.is_spark:
+        return partial(asked.search, table, threads=threads, strict=strict)
+    spark = stack.enter_context(engine.session())
+    from coprlake.cli.spark_search import SparkResults
+
+    return partial(SparkResults, spark, table, asked, strict=strict)
+
+
+def _statistics(found: "Found", table: "Table", elapsed: float) -> str:
+    from coprlake.cli.explain import explanation, explanation_of_plan
+    from coprlake.query.search import Search
+
+    if isinstance(found, Search):
+        return explanation(found.report, table, elapsed)
+    return explanation_of_plan(found.report, found.done_by, elapsed)
+
+
+def _write(found: "Found", asked: Asked, shown: Shown, strict: bool) -> int:
     """Write all results; returns how many records matched."""
     from coprlake.cli.output import destination
 
@@ -156,7 +190,7 @@ def _write(found: "Search", asked: Asked, shown: Shown, strict: bool) -> int:
     return count
 
 
-def _writer(found: "Search", asked: Asked, shown: Shown, out: IO[bytes]) -> "Writer":
+def _writer(found: "Found", asked: Asked, shown: Shown, out: IO[bytes]) -> "Writer":
     from coprlake.cli import output as outputs
 
     predicate = asked.predicate() if is_colored() and shown.out in (None, "-") else None
@@ -175,13 +209,13 @@ def _writer(found: "Search", asked: Asked, shown: Shown, out: IO[bytes]) -> "Wri
     return outputs.ParquetWriter(out, shown.columns, found.schema)
 
 
-def _fail_or_warn(found: "Search", strict: bool) -> None:
+def _fail_or_warn(found: "Found", strict: bool) -> None:
     if strict:
         _fail_if_wrong(found)
     warn_each(found.report.problems)
 
 
-def _fail_if_wrong(found: "Search") -> None:
+def _fail_if_wrong(found: "Found") -> None:
     problems = found.report.problems
     if problems:
         raise Failure("; ".join(problems[:3]) + (f"; and {len(problems) - 3:,} more" if len(problems) > 3 else ""))

@@ -9,8 +9,16 @@ import click
 
 from coprlake.errors import UsageError
 
-_UNITS = {"s": "seconds", "m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d|w)", re.IGNORECASE)
+_UNITS = {
+    "ms": "milliseconds",
+    "s": "seconds",
+    "m": "minutes",
+    "min": "minutes",
+    "h": "hours",
+    "d": "days",
+    "w": "weeks",
+}
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d|w)", re.IGNORECASE)
 _SPANS = re.compile(rf"(?:{_SPAN.pattern}\s*)+", re.IGNORECASE)
 _ANCHORED = re.compile(r"(now|today|yesterday|tomorrow)\s*(?:([+-])\s*(.+))?", re.IGNORECASE | re.DOTALL)
 _Parsed = TypeVar("_Parsed", datetime, timedelta)
@@ -87,6 +95,16 @@ def moment_option(value: str | datetime) -> datetime:
 def span_option(value: str | timedelta) -> timedelta:
     """`parse_span` as an option's type."""
     return value if isinstance(value, timedelta) else _as_option(parse_span, value)
+
+
+def pause_option(value: str | timedelta) -> timedelta:
+    """A span that may be 0, as an option's type."""
+    return timedelta() if value == "0" else span_option(value)
+
+
+def rhythm_option(value: str | timedelta) -> timedelta | None:
+    """A span, or None for ``never`` or 0, as an option's type."""
+    return None if value in ("0", "never") else span_option(value)
 
 
 def _as_option(parse: Callable[[str], _Parsed], text: str) -> _Parsed:

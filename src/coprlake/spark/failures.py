@@ -8,6 +8,11 @@ from coprlake.errors import CoprlakeError, StorageError, UsageError
 
 _OWN = re.compile(r"^(?:coprlake\.errors|coprlake\.spark\.\w+)\.(\w+): (.*)$", re.MULTILINE)
 _LAST = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Exit|Interrupt)): (.*)$", re.MULTILINE)
+_AROUND = re.compile(r"^\[STREAM_FAILED\] Query .*? terminated with exception: | SQLSTATE: \w+$")
+"""What Spark puts around the error of a stream."""
+
+_CALL = re.compile(r"An error occurred while calling \S+$")
+"""What Py4J puts before an error that Python has no name for."""
 
 
 class JobError(CoprlakeError):
@@ -36,5 +41,5 @@ def explained(error: BaseException) -> CoprlakeError:
     python = [found for found in _LAST.findall(text) if found[0] not in ("PythonException", "SparkException")]
     if python:
         return JobError(f"the Spark job failed: {python[-1][0]}: {python[-1][1]}")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return JobError(f"the Spark job failed: {lines[0] if lines else type(error).__name__}")
+    lines = [line.strip(": ") for line in text.splitlines() if line.strip() and not _CALL.match(line)]
+    return JobError(f"the Spark job failed: {_AROUND.sub('', lines[0]) if lines else type(error).__name__}")

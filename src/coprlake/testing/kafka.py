@@ -250,7 +250,13 @@ class KafkaBroker:
     def _format(self) -> None:
         """Prepare the folder of the data."""
         name = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        options = ("format", "-t", name, "-c", str(self._settings_file), "--standalone")
+        options = (
+            "format",
+            f"--cluster-id={name}",
+            "-c",
+            str(self._settings_file),
+            "--standalone",
+        )  # it may begin with -
         command = self._command("kafka.tools.StorageTool", *options)
         result = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS, check=False)
         if result.returncode:
