@@ -19,6 +19,7 @@ INTRODUCTION = """\
 
 ```console
 $ coprlake ingest /var/log/myapp --into logs          # files, folders, globs, - for standard input
+$ coprlake stream /var/spool/logs --into logs         # a folder that receives files; or --kafka HOST:PORT --topic T
 $ coprlake search "connection refused" logs           # as grep: the text, then the table
 $ coprlake search -w 10.32.4.73 logs --since 2h --level warn+
 $ coprlake search -e timeout -e refused logs -C 3     # any of several texts, with what stood around
@@ -39,6 +40,12 @@ $ coprlake explain "connection refused" logs          # what was skipped, what w
 
 A table is a folder or a URI of an object store. A folder of Parquet files that others wrote can be searched too, and
 `coprlake index` makes that fast.
+
+## Engines
+
+`ingest` and `stream` run on Spark: on all cores of this machine, or with `--master` (`COPRLAKE_MASTER`) on a cluster; `--conf` takes any of
+Spark's settings. `--engine local` (`COPRLAKE_ENGINE`) ingests in one process, without Java. `search`, `optimize` and `index` run in
+one process unless told `--engine spark`. What a cluster needs: [spark.md](spark.md).
 
 ## Output
 

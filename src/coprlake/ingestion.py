@@ -106,7 +106,7 @@ def give_memory_back() -> None:
 
 def measured(intake: Intake) -> Iterator[tuple[pa.RecordBatch, int]]:
     """The batches of an intake, each with the raw bytes that were read for it."""
-    done = intake.report.raw_bytes
+    done = 0
     for batch in intake:
         yield batch, intake.report.raw_bytes - done
         done = intake.report.raw_bytes

@@ -115,10 +115,8 @@ class _Begun:
         self.report = intake.report
         self._batches = iter(intake)
         self.first = next(self._batches, None)
-        self._raw_bytes, self.report.raw_bytes = self.report.raw_bytes, 0  # counted when the batch is handed out
 
     def __iter__(self) -> "Iterator[pa.RecordBatch]":
-        self.report.raw_bytes += self._raw_bytes
         if self.first is not None:
             yield self.first
             yield from self._batches

@@ -4,8 +4,8 @@ import logging
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
@@ -108,11 +108,12 @@ def _start(chosen: dict[str, str], name: str, log: IO[bytes] | None) -> "SparkSe
     builder = SparkSession.builder.appName(name)
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    compiling = ThreadPoolExecutor(1).submit(warm_up_once)  # while Java starts, and before any worker does
+    compiling = threading.Thread(target=warm_up_once, daemon=True)  # while Java starts, and before any worker does
+    compiling.start()
     try:
         with _errors_into(log):
             spark = builder.getOrCreate()
-        compiling.result()
+        compiling.join()
     except Exception as error:  # of Java, through Py4J, which has a class for everything
         raise UsageError(f"Spark does not start: {_reason(error, log)}") from error
     spark.sparkContext.setLogLevel("ERROR")
