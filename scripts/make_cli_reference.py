@@ -43,9 +43,10 @@ A table is a folder or a URI of an object store. A folder of Parquet files that 
 
 ## Engines
 
-`ingest` and `stream` run on Spark: on all cores of this machine, or with `--master` (`COPRLAKE_MASTER`) on a cluster; `--conf` takes any of
-Spark's settings. `--engine local` (`COPRLAKE_ENGINE`) ingests in one process, without Java. `search`, `optimize` and `index` run in
-one process unless told `--engine spark`. What a cluster needs: [spark.md](spark.md).
+`ingest` and `stream` run on Spark: on all cores of this machine, or with `--master` (`COPRLAKE_MASTER`) on a cluster;
+`--conf` takes any of Spark's settings. `--engine local` (`COPRLAKE_ENGINE`) ingests in one process, without Java.
+`search`, `optimize` and `index` run in one process unless told `--engine spark`. What a cluster needs:
+[spark.md](spark.md).
 
 ## Output
 
