@@ -110,8 +110,10 @@ def plan(snapshot: Snapshot, predicate: Predicate, options: SearchOptions) -> Sh
 
 def _piece(planner: Planner, segment: SealedSegment) -> Piece | None:
     entry = segment.entry
-    if segment.sidecar is None or planner.takes_all(segment.profile):
+    if segment.sidecar is None:
         return Piece(entry, data_bytes=entry.data_bytes)
+    if planner.takes_all(segment.profile):
+        return Piece(entry, batch_count=segment.batch_count, data_bytes=entry.data_bytes)
     batches = planner.sketched_batches(segment)
     if not len(batches):
         return None

@@ -1,5 +1,6 @@
 """Files that appear in a folder become records of a table; each is taken once."""
 
+import re
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _FILE_COLUMNS: Final = "path string, modificationTime timestamp, length long, content binary"
+_PATTERN_SIGN = re.compile(r"[*?{}\[\]\\]")
+"""Spark takes the path of a folder for a pattern."""
 
 
 def stream_folder(
@@ -45,7 +48,7 @@ def stream_folder(
     reader = spark.readStream.format("binaryFile").schema(_FILE_COLUMNS).option("recursiveFileLookup", "true")
     reader = reader.option("maxFilesPerTrigger", str(settings.limit or 10_000))
     reader = reader.option("maxFileAge", "36500d")  # a file that was written long ago is as welcome as any
-    files = reader.load(str(root)).select("path", "length", "modificationTime")
+    files = reader.load(_PATTERN_SIGN.sub(r"\\\g<0>", str(root))).select("path", "length", "modificationTime")
 
     def write(batch: "DataFrame", once: Transaction) -> IngestReport:
         found = [_input_file(row, root) for row in batch.collect()]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from coprlake.config import SEGMENT_BYTES
-from coprlake.errors import UsageError
+from coprlake.errors import ConflictError, UsageError
 from coprlake.ingestion import Gatherer, IngestReport, give_memory_back, measured
 from coprlake.intake.inputs import InputFile
 from coprlake.intake.options import IntakeReport, ReadOptions
@@ -157,26 +157,25 @@ def settle(
     log = DeltaLog.open(WriteTask.of(table).folder)
     numbers = list(range(count))
     parts: list[Part] = [Part()] * count
-    for attempt in range(ATTEMPTS):
-        task = WriteTask.of(table, segment_bytes=segment_bytes)
-        found = run(task, numbers)
-        if count:
-            for number, part in zip(numbers, found, strict=True):
-                parts[number] = part
-        else:
-            parts = found
-        try:
-            return parts, join(log, parts, note=note | {"engine": "spark"}, once=once)
-        except ColumnTypesError as error:
-            numbers = error.losers if count and attempt < ATTEMPTS - 1 else list(range(len(parts)))
-            discard(log, [parts[number] for number in numbers])
-            if attempt == ATTEMPTS - 1:
-                raise
-            log.add_columns(list(error.fields.values()))
-        except BaseException:
-            discard(log, parts)
-            raise
-    raise AssertionError("unreachable")
+    try:
+        for _ in range(ATTEMPTS):
+            found = run(WriteTask.of(table, segment_bytes=segment_bytes), numbers)
+            if count:
+                for number, part in zip(numbers, found, strict=True):
+                    parts[number] = part
+            else:
+                parts = found
+            try:
+                return parts, join(log, parts, note=note | {"engine": "spark"}, once=once)
+            except ColumnTypesError as error:
+                numbers = error.losers if count else []
+                discard(log, [parts[number] for number in numbers] if count else parts)
+                parts = [Part() if number in numbers else part for number, part in enumerate(parts)] if count else []
+                log.add_columns(list(error.fields.values()))
+        raise ConflictError(f"{table.uri}: tasks found other columns again and again; nothing was committed, try again")
+    except BaseException:
+        discard(log, parts)
+        raise
 
 
 def _direct(spark: "SparkSession", groups: list[list[InputFile]], job: Job) -> RunParts:

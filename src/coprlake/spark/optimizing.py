@@ -107,8 +107,12 @@ def _commit(log: DeltaLog, merged: list[tuple[list[SealedSegment], Merged]], rep
             report.conflicts += 1
             log.discard([one.sealed.name for _, one in merged])
             return
-        for pair in merged:
-            _commit(log, [pair], report)
+        for number, pair in enumerate(merged):
+            try:
+                _commit(log, [pair], report)
+            except BaseException:
+                log.discard([one.sealed.name for _, one in merged[number + 1 :]])
+                raise
     except BaseException:
         log.discard([one.sealed.name for _, one in merged])
         raise

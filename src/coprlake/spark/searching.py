@@ -7,7 +7,7 @@ exactly in Spark's own words, Spark's Parquet reader reads the files: what it re
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
@@ -74,11 +74,11 @@ class SparkSearch:
         """What was pruned by what."""
         return self.plan.report
 
-    @property
+    @cached_property
     def goes_through_parquet(self) -> bool:
         """Whether Spark's own Parquet reader will read what is left."""
         left = self.plan.data_bytes
-        if left < MUCH_BYTES or left < HARDLY_HELPS * self.plan.table_bytes:
+        if not self.plan.pieces or left < MUCH_BYTES or left < HARDLY_HELPS * self.plan.table_bytes:
             return False
         if not (self._paths_are_plain() and self._columns_match()) or self._condition() is None:
             return False
@@ -141,12 +141,12 @@ class SparkSearch:
         """
         if self.predicate == EVERYTHING:
             return 1.0
-        pieces = self.plan.pieces
-        sample = [pieces[number * len(pieces) // SAMPLES] for number in range(SAMPLES)]
-        some = tuple(replace(piece, batches=None, part=(0, max(1, piece.batch_count))) for piece in sample)
+        pieces = [piece for piece in self.plan.pieces if piece.batch_count]
+        sample = [pieces[number * len(pieces) // SAMPLES] for number in range(SAMPLES)] if pieces else []
+        some = tuple(replace(piece, batches=None, part=(0, piece.batch_count)) for piece in sample)
         share = Share(self.table.uri, self.table.schema, self.schema, self.predicate, self.options, some)
         found = sum(batch.num_rows for batch in read_share(share))
-        rows = sum((piece.entry.row_count or 0) / max(1, piece.batch_count) for piece in sample)
+        rows = sum((piece.entry.row_count or 0) / piece.batch_count for piece in sample)
         return found / max(1.0, rows)
 
     def _paths_are_plain(self) -> bool:
@@ -238,6 +238,7 @@ def plan_search(
     options = SearchOptions(
         since=microseconds(since, FOREVER[0]),
         until=microseconds(until, FOREVER[1]),
+        columns=None if columns is None else tuple(columns),
         limit=limit,
         threads=1,
         strict=strict,

@@ -105,7 +105,8 @@ def start(
         if settings.on_batch is not None:
             settings.on_batch(_batch_report(number, report, time.perf_counter() - started, last))
 
-    writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", checkpoint).queryName(name)
+    own_name = f"{name}-{_digest(f'{table.uri} {origin}')}"  # a session has one query of a name
+    writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", checkpoint).queryName(own_name)
     if settings.once:
         writer = writer.trigger(availableNow=True)
     else:
@@ -122,4 +123,8 @@ def _batch_report(number: int, report: IngestReport, seconds: float, last: int |
 def default_checkpoint(table: Table, name: str, origin: str) -> str:
     """The folder in which a stream from this origin keeps its place; a stream that is begun again goes on there."""
     kind = "".join(character if character.isalnum() or character in "-_." else "-" for character in name)
-    return f"{table.uri}/{STREAMS_FOLDER}/{kind}-{hashlib.sha256(origin.encode()).hexdigest()[:12]}"
+    return f"{table.uri}/{STREAMS_FOLDER}/{kind}-{_digest(origin)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
