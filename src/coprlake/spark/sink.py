@@ -14,6 +14,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
+from coprlake.records import SCHEMA
 from coprlake.spark.checkpoints import application_of
 from coprlake.spark.joining import Part, discard, join
 from coprlake.spark.options import WriteSettings
@@ -35,7 +36,7 @@ class _Sink:
     def __init__(self, settings: WriteSettings, schema: pa.Schema) -> None:
         columns = [name.strip() for name in settings.partition_by.split(",") if name.strip()]
         grams = [name.strip() for name in settings.grams.split(",") if name.strip()]
-        table = opened_or_created(settings.path, schema, columns, grams)
+        table = opened_or_created(settings.path, _own_columns(schema), columns, grams)
         self._path = settings.path
         self._task = WriteTask.of(table, segment_bytes=settings.segment_bytes)
 
@@ -51,6 +52,11 @@ class _Sink:
 
     def _log(self) -> DeltaLog:
         return DeltaLog.open(self._task.folder)
+
+
+def _own_columns(schema: pa.Schema) -> pa.Schema:
+    """What a new table needs besides the columns that every table has, whose types are given; nulls have no type yet."""
+    return pa.schema([one for one in schema if one.name.lower() not in SCHEMA.names and not pa.types.is_null(one.type)])
 
 
 class BatchSink(_Sink, DataSourceArrowWriter):

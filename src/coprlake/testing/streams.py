@@ -1,0 +1,429 @@
+"""Spark drivers in processes of their own, to be killed in the middle of a job: they, their Java, or their workers.
+
+A session that is there cannot take new jars, and a test that shares its session with a driver that dies is over. So a
+`SparkDriver` is a process that runs the `JOBS` below on demand. It begins a session of the system (`setsid`), to which
+everything belongs that it starts: that is how Java, executors and workers are found, and why none is left behind.
+"""
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from coprlake import spark as lake
+from coprlake.errors import CoprlakeError
+from coprlake.spark.failures import clear_errors
+from coprlake.spark.sessions import DAEMON_MODULE
+from coprlake.spark.streaming import BatchReport, StreamSettings
+from coprlake.testing.faults import record, sudden_death
+from coprlake.testing.kafka import tied_to_us
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+MASTER: Final = "local[2,4]"
+"""Two tasks at a time, and four attempts at each: without the second number Spark gives up at the first failure."""
+
+START_SECONDS: Final = 180
+FAST_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m"
+_CONFS: Final = {
+    "spark.driver.extraJavaOptions": FAST_JAVA,
+    "spark.executor.extraJavaOptions": FAST_JAVA,
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.memory": "512m",
+    "spark.executor.memory": "600m",
+}
+
+
+class DriverError(CoprlakeError):
+    """A job failed in a driver, or the driver is dead.
+
+    Attributes:
+        kind: the class of the error there.
+    """
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+# --- in the driver ---
+
+
+class Worker:
+    """What a job gets: the session, and a way to tell of batches."""
+
+    def __init__(self, spark: "SparkSession", tell: Callable[[BatchReport], None]) -> None:
+        self.spark = spark
+        self.tell = tell
+        self.over = threading.Event()
+
+    def follow(self, query: "StreamingQuery") -> None:
+        """Wait for a stream until it ends or everything shall."""
+        with clear_errors():
+            while not query.awaitTermination(0.1):
+                if self.over.is_set():
+                    query.stop()
+
+
+def stream_kafka(
+    worker: Worker,
+    servers: str,
+    topics: str,
+    table: str,
+    settings: StreamSettings,
+    options: Mapping[str, str] | None = None,
+) -> None:
+    """Messages to a table, until told to stop."""
+    settings.on_batch = worker.tell
+    worker.follow(lake.stream_kafka(worker.spark, servers, topics, table, settings, options))
+
+
+def stream_folder(
+    worker: Worker, folder: str, table: str, settings: StreamSettings, dies_after: int | None = None
+) -> None:
+    """Files that appear in a folder to a table, until told to stop.
+
+    Args:
+        worker: of this driver.
+        folder: what to watch.
+        table: where to.
+        settings: of the stream.
+        dies_after: a batch that is the table's already, and that Spark has not noted in the checkpoint yet.
+    """
+
+    def on_batch(report: BatchReport) -> None:
+        worker.tell(report)
+        if report.number == dies_after:
+            sudden_death()
+
+    settings.on_batch = on_batch
+    worker.follow(lake.stream_folder(worker.spark, folder, table, settings))
+
+
+def stop_streams(worker: Worker) -> None:
+    """End all streams, wherever they are."""
+    for query in worker.spark.streams.active:
+        query.stop()
+
+
+def ingest(worker: Worker, inputs: Sequence[str], table: str) -> int:
+    """Files to a table; how many records."""
+    return lake.ingest(worker.spark, inputs, table).row_count
+
+
+def optimize(worker: Worker, table: str, rounds: int) -> tuple[int, int]:
+    """Merge again and again; how many segments were merged, and how many groups somebody else had changed."""
+    merged = conflicts = 0
+    for number in range(rounds):
+        report = lake.optimize(worker.spark, table, full=number % 2 == 1)
+        merged += report.merged
+        conflicts += report.conflicts
+    return merged, conflicts
+
+
+def write_flaky(worker: Worker, table: str, count: int, flags: str, fails: int, die: bool) -> list[int]:
+    """Write so many records as two tasks, each of which fails so often in the middle; the attempts of each.
+
+    Args:
+        worker: of this driver.
+        table: where to.
+        count: of records.
+        flags: a folder in which tasks count their attempts.
+        fails: of each task.
+        die: whether the Python worker is killed, or raises an error.
+    """
+    import pyarrow as pa
+
+    def records(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        attempt = Path(flags) / f"{context.partitionId()}-{context.attemptNumber()}"
+        attempt.touch()
+        for batch in batches:
+            numbers = batch.column(0).to_pylist()
+            for start in range(0, len(numbers), 100):
+                rows = [record(number) for number in numbers[start : start + 100]]
+                yield pa.RecordBatch.from_pylist(rows)
+            if context.attemptNumber() < fails:
+                if die:
+                    sudden_death()
+                raise ValueError("this task was told to fail")
+
+    schema = "timestamp string, source string, content string, id long"
+    frame = worker.spark.range(0, count, 1, 2).mapInArrow(records, schema)
+    frame = frame.selectExpr("cast(timestamp as timestamp) timestamp", "source", "content", "id")
+    writer = frame.write.format("coprlake").mode("append").option("segment_bytes", "4000")
+    with clear_errors():
+        writer.save(table)
+    names = [path.name.partition("-")[0] for path in Path(flags).iterdir()]
+    return [names.count(number) for number in ("0", "1")]
+
+
+JOBS: Final[dict[str, Callable[..., Any]]] = {
+    "stream_kafka": stream_kafka,
+    "stream_folder": stream_folder,
+    "stop_streams": stop_streams,
+    "ingest": ingest,
+    "optimize": optimize,
+    "write_flaky": write_flaky,
+}
+
+
+def serve(connection: Connection) -> None:
+    """Run a session, and jobs as they are ordered, each in a thread, until there is nobody to order any."""
+    lock = threading.Lock()
+
+    def send(*message: Any) -> None:
+        with lock, suppress(OSError):
+            connection.send(message)
+
+    master, confs, jars = connection.recv()
+    try:
+        with lake.session(master, _CONFS | confs, jars=jars) as spark:
+            worker = Worker(spark, lambda report: send("batch", 0, report))
+            send("result", 0, None)
+            threads = []
+            for number, name, arguments in iter(connection.recv, None):
+                thread = threading.Thread(target=_run, args=(worker, send, number, name, arguments), daemon=True)
+                thread.start()
+                threads.append(thread)
+            worker.over.set()
+            for thread in threads:
+                thread.join(60)
+    except EOFError:
+        pass  # whoever ordered is gone
+    except Exception as error:
+        send("error", 0, (type(error).__name__, str(error)))
+
+
+def _run(worker: Worker, send: Callable[..., None], number: int, name: str, arguments: dict[str, Any]) -> None:
+    worker.spark.createDataFrame([], "id long")  # makes it the session of this thread, else `write` finds no source
+    try:
+        send("result", number, JOBS[name](worker, **arguments))
+    except Exception as error:
+        send("error", number, (type(error).__name__, str(error)))
+
+
+def main() -> None:
+    """The driver's process: ``python -m coprlake.testing.streams DESCRIPTOR``."""
+    with Connection(int(sys.argv[1])) as connection:
+        serve(connection)
+
+
+# --- on the other side ---
+
+
+class SparkDriver:
+    """A driver in a process of its own; a context manager that leaves no process behind.
+
+    .. code-block:: python
+
+        with SparkDriver(tmp_path / "driver.log", jars=connector_jars()) as driver:
+            job = driver.begin("stream_kafka", servers=..., topics="logs", table=..., settings=StreamSettings())
+            driver.next_batch()
+            driver.kill()
+
+    Args:
+        log_file: what Spark says; appended to.
+        master: where tasks run.
+        confs: Spark's settings.
+        jars: for the class path.
+        environment: variables of the process.
+
+    Attributes:
+        batches: what streams have told of so far.
+    """
+
+    def __init__(
+        self,
+        log_file: Path,
+        *,
+        master: str = MASTER,
+        confs: Mapping[str, str] | None = None,
+        jars: Sequence[Path] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.log_file = log_file
+        self.batches: list[BatchReport] = []
+        self._taken = 0
+        self._results: dict[int, Any] = {}
+        self._last = 0
+        own, other = socket.socketpair()
+        with own, other, log_file.open("ab") as log:
+            self._process = subprocess.Popen(
+                tied_to_us([sys.executable, "-m", "coprlake.testing.streams", str(other.fileno())]),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=[other.fileno()],
+                env={**os.environ, **(environment or {})},
+            )
+            self._connection = Connection(own.detach())
+        self._connection.send((master, dict(confs or {}), [str(jar) for jar in jars]))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.stop()
+        self.close()
+
+    def wait_until_ready(self) -> None:
+        """Until there is a session."""
+        self.result(0, START_SECONDS)
+
+    def begin(self, name: str, **arguments: Any) -> int:
+        """Order a job; its number."""
+        self._last += 1
+        self._connection.send((self._last, name, arguments))
+        return self._last
+
+    def run(self, name: str, **arguments: Any) -> Any:
+        """Order a job and wait for its end; what it returned."""
+        return self.result(self.begin(name, **arguments))
+
+    def result(self, number: int, seconds: float = START_SECONDS) -> Any:
+        """What a job returned.
+
+        Raises:
+            DriverError: it failed, the driver died, or it took too long.
+        """
+        until = time.monotonic() + seconds
+        while number not in self._results:
+            self._receive(until)
+        found = self._results[number]
+        if isinstance(found, DriverError):
+            raise found
+        return found
+
+    def is_over(self, number: int) -> bool:
+        """Whether a job has ended, or failed."""
+        while self._connection.poll(0):
+            self._receive(time.monotonic() + 1)
+        return number in self._results
+
+    def wait(self, seconds: float = START_SECONDS) -> None:
+        """Until something happens."""
+        self._receive(time.monotonic() + seconds)
+
+    def next_batch(self, seconds: float = START_SECONDS) -> BatchReport:
+        """The next batch of any stream."""
+        until = time.monotonic() + seconds
+        while len(self.batches) <= self._taken:
+            failed = [found for found in self._results.values() if isinstance(found, DriverError)]
+            if failed:
+                raise failed[0]
+            self._receive(until)
+        self._taken += 1
+        return self.batches[self._taken - 1]
+
+    def skip_batches(self) -> None:
+        """Let `next_batch` wait for one that is not done yet."""
+        self.is_over(0)
+        self._taken = len(self.batches)
+
+    def _receive(self, until: float) -> None:
+        try:
+            if not self._connection.poll(max(0.0, until - time.monotonic())):
+                raise DriverError("TimeoutError", f"the driver does not answer; the end of its log:\n{self._log_end()}")
+            kind, number, value = self._connection.recv()
+        except (EOFError, OSError) as error:
+            raise DriverError("EOFError", f"the driver is dead; the end of its log:\n{self._log_end()}") from error
+        if kind == "batch":
+            self.batches.append(value)
+        else:
+            self._results[number] = DriverError(*value) if kind == "error" else value
+
+    def stop(self) -> None:
+        """End streams after their batch, and the session."""
+        with suppress(OSError):
+            self._connection.send(None)
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(90)
+
+    def kill(self, *, alone: bool = False) -> None:
+        """End it as a failing machine would; `alone` as a failing process: its workers have to find out."""
+        self._kill([self._process.pid, *self.java()] if alone else [self._process.pid, *self.processes()])
+        self._process.wait()
+        while not alone and (left := self.processes()):
+            self._kill(left)
+            time.sleep(0.01)
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        self.kill()
+        self._connection.close()
+
+    def java(self) -> list[int]:
+        """The driver's Java, without executors."""
+        return [pid for pid, command in self.processes().items() if "SparkSubmit" in command]
+
+    def executors(self) -> list[int]:
+        """The Java processes in which tasks run, where these are not the driver's own."""
+        return [pid for pid, command in self.processes().items() if "CoarseGrainedExecutorBackend" in command]
+
+    def workers(self) -> list[int]:
+        """The Python processes in which tasks run, and those from which these are forked."""
+        return [pid for pid, command in self.processes().items() if f"-m {DAEMON_MODULE}" in command]
+
+    def kill_one(self, pids: Sequence[int], chance: random.Random) -> bool:
+        """Kill one of some processes; whether there was one."""
+        if not pids:
+            return False
+        self._kill([chance.choice(sorted(pids))])
+        return True
+
+    def processes(self) -> dict[int, str]:
+        """All living processes of the driver's session, with what they were started with; but for itself."""
+        return {pid: command for pid, command in processes_of(self._process.pid) if pid != self._process.pid}
+
+    def _kill(self, pids: Iterable[int]) -> None:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def _log_end(self) -> str:
+        return "\n".join(self.log_file.read_text(errors="replace").splitlines()[-30:])
+
+
+def processes_of(session: int) -> Iterator[tuple[int, str]]:
+    """The processes of a session of the system that are not dead, by number, with their command lines."""
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        with suppress(OSError):  # gone meanwhile
+            state, *numbers = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(numbers[2]) == session and state != "Z":
+                yield int(folder.name), (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+
+
+def spark_home(folder: Path) -> Path:
+    """A folder that ``local-cluster[...]`` can take for SPARK_HOME: that of the package, in which it writes nothing."""
+    import pyspark
+
+    folder.mkdir()
+    for name in ("bin", "jars", "python"):
+        (folder / name).symlink_to(Path(pyspark.__file__).parent / name)
+    return folder
+
+
+if __name__ == "__main__":
+    main()

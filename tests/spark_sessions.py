@@ -1,0 +1,57 @@
+"""One Spark session for all tests that need one, and what they have in common.
+
+Import `spark` where it is used. A second module that does so gets the session of the first, because `session` uses one
+that is there already; it ends when the last test has.
+"""
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from coprlake import spark as lake
+
+MASTER = "local[2,3]"
+"""Two tasks at a time, each of which may fail twice."""
+
+CONFS = {"spark.sql.shuffle.partitions": "2", "spark.sql.streaming.numRecentProgressUpdates": "5"}
+
+QUIET = [
+    # PySpark leaves sockets to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+"""Marks for modules that use Spark."""
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        with lake.session(MASTER, CONFS, quiet=True) as session:
+            yield session
+
+
+def load(spark: SparkSession, path: Path | str, **options: Any) -> DataFrame:
+    """The table as the data source reads it."""
+    reader = spark.read.format("coprlake")
+    for name, value in options.items():
+        reader = reader.option(name, value)
+    return reader.load(str(path))
+
+
+def ids(frame: DataFrame) -> list[int]:
+    """The numbers of the rows."""
+    return sorted(row["id"] for row in frame.select("id").collect())
+
+
+def data_files(folder: Path) -> set[str]:
+    """All files of a table but those of the log."""
+    return {
+        str(file.relative_to(folder))
+        for file in folder.rglob("*")
+        if file.is_file() and "_delta_log" not in file.parts and "streams" not in file.parts
+    }
