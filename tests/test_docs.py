@@ -16,24 +16,37 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
-def test_the_examples_in_the_documents_run_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``expression  # value`` is a claim: the text of the value, or how the array prints."""
+def examples_of(document: Path) -> list[str]:
+    """The Python in a document; ``expression  # value`` is a claim: the text of the value, or how the array prints."""
+    examples = []
+    for example in re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL):
+        lines = []
+        for line in example.splitlines():
+            claim = re.match(r"( *)([\w.]+\(.*?\)+(?:\.\w+)*) {2,}# (array\(\[.*?\]\)|\d+|\[.*?\])$", line)
+            if claim:
+                indent, call, expected = claim.groups()
+                line = f"{indent}assert _shown({call}) == {expected!r}, _shown({call})"
+            lines.append(line)
+        examples.append("\n".join(lines))
+    return examples
+
+
+@pytest.mark.parametrize(("document", "claims"), [("README.md", 5), ("docs/sketch.md", 3)])
+def test_the_examples_in_the_documents_run_as_written(
+    document: str, claims: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    checked = 0
-    for document in (ROOT / "README.md", ROOT / "docs" / "sketch.md"):
-        for example in re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL):
-            names: dict[str, object] = {}
-            lines = []
-            for line in example.splitlines():
-                claim = re.match(r"( *)([\w.]+\(.*?\)+) {2,}# (array\(\[.*?\]\)|\d+|\[.*?\])", line)
-                if claim:
-                    indent, call, expected = claim.groups()
-                    shown = f"_shown({call})"
-                    line = f"{indent}assert {shown} == {expected!r}, {shown}"
-                    checked += 1
-                lines.append(line)
-            exec(compile("\n".join(lines), str(document), "exec"), names | {"_shown": _shown})
-    assert checked >= 6
+    examples = examples_of(ROOT / document)
+    assert "\n".join(examples).count("assert _shown(") >= claims
+    for example in examples:
+        exec(compile(example, document, "exec"), {"_shown": _shown})
+
+
+def test_the_program_in_the_document_on_spark_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = "\n".join(examples_of(ROOT / "docs" / "spark.md"))
+    assert program.count("assert _shown(") >= 6
+    exec(compile(program, "docs/spark.md", "exec"), {"_shown": _shown})
 
 
 def _shown(value: object) -> str:
