@@ -22,7 +22,7 @@ def examples_of(document: Path) -> list[str]:
     for example in re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL):
         lines = []
         for line in example.splitlines():
-            claim = re.match(r"( *)([\w.]+\(.*?\)+(?:\.\w+)*) {2,}# (array\(\[.*?\]\)|\d+|\[.*?\])$", line)
+            claim = re.match(r"( *)([\w.]+\(.*?\)+(?:\.\w+)*) {2,}# (array\(\[.*?\]\)|\d+|\[.*?\])", line)
             if claim:
                 indent, call, expected = claim.groups()
                 line = f"{indent}assert _shown({call}) == {expected!r}, _shown({call})"
