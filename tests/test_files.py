@@ -130,3 +130,10 @@ def test_a_folder_that_is_not_local_is_read_and_written(tmp_path: Path) -> None:
     folder.remove("a/b")
     with pytest.raises(NotFoundError):
         folder.data("a/b")
+
+
+def test_a_path_as_hadoop_writes_it_is_a_folder_of_this_machine(tmp_path: Path) -> None:
+    for uri in (f"file:{tmp_path}", f"file://{tmp_path}", str(tmp_path)):
+        folder = Folder.of(uri)
+        assert folder.is_local
+        assert folder.root == str(tmp_path)

@@ -43,6 +43,8 @@ class Folder:
         text = os.fspath(uri)
         if not text:
             raise UsageError("the table's path is empty; name a folder, such as ./logs")
+        if text.startswith("file:/") and not text.startswith("file://"):
+            text = f"file://{text[5:]}"  # as Hadoop writes it
         if "://" not in text:
             path = str(Path(text).absolute())
             return cls(fs.LocalFileSystem(), path, path)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from coprlake.files import Folder
 from coprlake.records import DAY
 from coprlake.store import Table, create_table, open_table, table_exists
 
@@ -37,9 +38,10 @@ def _identity(path: str | os.PathLike[str]) -> tuple[int, int]:
 
     The number of a file alone does not: it is given again as soon as it is free.
     """
-    for name in (f"{0:020}.json", "_last_checkpoint"):  # old logs have lost their first commit
+    folder = Folder.of(path)
+    for name in (f"{0:020}.json", "_last_checkpoint") if folder.is_local else ():  # old logs lost their first commit
         try:
-            first = (Path(path) / "_delta_log" / name).stat()
+            first = Path(folder.path("_delta_log"), name).stat()
             return first.st_ino, first.st_mtime_ns
         except OSError:
             continue
