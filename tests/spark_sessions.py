@@ -4,7 +4,6 @@ Import `spark` where it is used. A second module that does so gets the session o
 that is there already; it ends when the last test has.
 """
 
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,17 +21,14 @@ CONFS = {"spark.sql.shuffle.partitions": "2", "spark.sql.streaming.numRecentProg
 QUIET = [
     # PySpark leaves sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 """Marks for modules that use Spark."""
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        with lake.session(MASTER, CONFS, quiet=True) as session:
-            yield session
+    with lake.session(MASTER, CONFS, quiet=True) as session:
+        yield session
 
 
 def load(spark: SparkSession, path: Path | str, **options: Any) -> DataFrame:

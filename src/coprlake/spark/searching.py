@@ -33,6 +33,7 @@ from coprlake.table.partitioning import NO_VALUE, log_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 HARDLY_HELPS: Final = 0.5
 """When more of a table's bytes than this is left, pruning has hardly helped."""
@@ -97,7 +98,7 @@ class SparkSearch:
     def _by_shares(self, spark: "SparkSession") -> "DataFrame":
         shares = self.shares()
         if not shares:
-            return spark.createDataFrame([], spark_schema(self.schema))
+            return _nothing(spark, spark_schema(self.schema))
 
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for place in places_in(batches):
@@ -203,6 +204,13 @@ def search(
         UsageError: the query is none, or a column is not there.
     """
     return plan_search(table, query, **wishes).dataframe(spark)
+
+
+def _nothing(spark: "SparkSession", schema: "StructType") -> "DataFrame":
+    """No records; ``createDataFrame([], schema)`` would start Python processes for them."""
+    from pyspark.sql import functions as sql
+
+    return spark.range(0).select(*(sql.lit(None).cast(field.dataType).alias(field.name) for field in schema))
 
 
 def plan_search(

@@ -55,7 +55,7 @@ class _Sink:
 
 
 def _own_columns(schema: pa.Schema) -> pa.Schema:
-    """What a new table needs besides the columns that every table has, whose types are given; nulls have no type yet."""
+    """What a new table needs besides the columns that every table has; what is always null has no type yet."""
     return pa.schema([one for one in schema if one.name.lower() not in SCHEMA.names and not pa.types.is_null(one.type)])
 
 

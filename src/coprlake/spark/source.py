@@ -42,7 +42,8 @@ class CoprlakeDataSource(DataSource):
 
     def reader(self, schema: StructType) -> "CoprlakeReader":
         """For ``spark.read``."""
-        return CoprlakeReader(read_settings(self.options), schema)
+        settings = read_settings(self.options)
+        return (PushdownReader if settings.pushdown else CoprlakeReader)(settings, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> "BatchSink":
         """For ``df.write``."""
@@ -69,27 +70,17 @@ class SharePartition(InputPartition):
 
 
 class CoprlakeReader(DataSourceReader):
-    """Plans a read: first Spark offers filters, then it asks for partitions."""
+    """Plans a read.
+
+    It takes no filters, and does not say that it might: Spark would refuse to read at all in a session without
+    ``spark.sql.python.filterPushdown.enabled``.
+    """
 
     def __init__(self, settings: ReadSettings, schema: StructType) -> None:
         self._settings = settings
         self._schema = result_schema(opened(settings.path).schema, schema.names)
         self._predicate = settings.predicate()
         self._options = settings.search_options()
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 (Spark's name)
-        """Take what can be pruned with; what is not decided exactly goes back to Spark.
-
-        Nothing is taken unless the user vouches that the DataFrame is used once: Spark 4.3 would use the pruned plan
-        for other uses of it too, and lose their records in silence.
-        """
-        if not self._settings.pushdown:
-            return filters
-        pushed = push(filters, opened(self._settings.path).schema)
-        self._predicate = both(self._predicate, pushed.predicate)
-        options = self._options
-        self._options = replace(options, since=max(options.since, pushed.since), until=min(options.until, pushed.until))
-        return pushed.left_over
 
     def partitions(self) -> Sequence[InputPartition]:
         """What is left of the table, in shares of about the same size; one, if little is left."""
@@ -103,6 +94,22 @@ class CoprlakeReader(DataSourceReader):
         """In a task: the matching records."""
         assert isinstance(partition, SharePartition)
         yield from map(as_spark_batch, read_share(partition.share))
+
+
+class PushdownReader(CoprlakeReader):
+    """Also prunes by filters, which Spark offers before it asks for partitions.
+
+    Only if the user vouches that the DataFrame is used once: Spark 4.3 would use the pruned plan for other uses of it
+    too, and lose their records in silence.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 (Spark's name)
+        """Take what can be pruned with; what is not decided exactly goes back to Spark."""
+        pushed = push(filters, opened(self._settings.path).schema)
+        self._predicate = both(self._predicate, pushed.predicate)
+        options = self._options
+        self._options = replace(options, since=max(options.since, pushed.since), until=min(options.until, pushed.until))
+        return pushed.left_over
 
 
 def both(first: Predicate, second: Predicate) -> Predicate:

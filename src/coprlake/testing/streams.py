@@ -29,7 +29,7 @@ from coprlake.testing.faults import record, sudden_death
 from coprlake.testing.kafka import tied_to_us
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 MASTER: Final = "local[2,4]"
@@ -133,6 +133,37 @@ def optimize(worker: Worker, table: str, rounds: int) -> tuple[int, int]:
     return merged, conflicts
 
 
+def search(worker: Worker, table: str, query: str) -> list[tuple[Any, ...]]:
+    """The time, source and content of all matching records, sorted."""
+    return _rows(lake.search(worker.spark, table, query))
+
+
+def read(worker: Worker, table: str, query: str) -> list[tuple[Any, ...]]:
+    """The same by the data source."""
+    lake.register(worker.spark)
+    return _rows(worker.spark.read.format("coprlake").option("query", query).load(table))
+
+
+def _rows(frame: "DataFrame") -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in frame.select("timestamp", "source", "content").collect())
+
+
+def locate(worker: Worker, tasks: int) -> set[tuple[int, str, str]]:
+    """Where tasks run: the number of the daemon, the working folder, and the file that coprlake came from."""
+    import pyarrow as pa
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import coprlake
+
+        time.sleep(1)  # so that no executor gets all of them
+        for _ in batches:
+            found = {"daemon": [os.getppid()], "folder": [str(Path.cwd())], "file": [coprlake.__file__]}
+            yield pa.RecordBatch.from_pydict(found)
+
+    frame = worker.spark.range(0, tasks, 1, tasks).mapInArrow(work, "daemon long, folder string, file string")
+    return {tuple(row) for row in frame.collect()}
+
+
 def write_flaky(worker: Worker, table: str, count: int, flags: str, fails: int, die: bool) -> list[int]:
     """Write so many records as two tasks, each of which fails so often in the middle; the attempts of each.
 
@@ -179,6 +210,9 @@ JOBS: Final[dict[str, Callable[..., Any]]] = {
     "stop_streams": stop_streams,
     "ingest": ingest,
     "optimize": optimize,
+    "search": search,
+    "read": read,
+    "locate": locate,
     "write_flaky": write_flaky,
 }
 
