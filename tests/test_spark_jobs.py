@@ -336,9 +336,10 @@ def test_progress_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_progress_of_a_job(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "a.log").write_text(text_log(300_000))
+    text = text_log(150_000) * 3
+    (tmp_path / "a.log.gz").write_bytes(gzip.compress(text.encode(), 1))  # one task, of more than a second
     seen: list[Done] = []
-    report = lake.ingest(spark, [tmp_path / "a.log"], create_table(tmp_path / "table"), progress=seen.append)
+    report = lake.ingest(spark, [tmp_path / "a.log.gz"], create_table(tmp_path / "table"), progress=seen.append)
     assert seen == sorted(seen)
     assert 0 < seen[-1].rows <= report.row_count
     assert 0 < seen[-1].bytes <= report.read.raw_bytes
