@@ -76,7 +76,7 @@ class Intake:
     def of(cls, files: Sequence[InputFile], options: ReadOptions = _DEFAULTS, *, strict: bool = False) -> Self:
         """An intake of files, or ranges of files, that were listed before (`coprlake.intake.splitting`).
 
-        If it is `strict`, a file that is there and cannot be opened or read is an error, so that it can be tried again.
+        If it is `strict`, a file that cannot be opened or read is an error, so that it can be tried again.
         """
         intake = cls.__new__(cls)
         intake._prepare(list(files), options, None)
@@ -119,7 +119,7 @@ class Intake:
             try:
                 yield from self._batches_of(file)
             except OSError as error:
-                if self._strict and not isinstance(error, FileNotFoundError):
+                if self._strict:
                     raise StorageError(f"{file.name}: cannot be read: {error.strerror or error}; try again") from error
                 self.report.unreadable += 1
                 self.report.warn(file.name, f"cannot be read: {error.strerror or error}")

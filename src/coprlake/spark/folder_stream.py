@@ -42,7 +42,7 @@ def stream_folder(
     """
     settings = settings or StreamSettings()
     target = opened(table)
-    root = Path(folder).absolute()
+    root = Path(folder).resolve()  # the same folder by another path is the same stream
     if not root.is_dir():
         raise UsageError(f"{folder}: there is no such folder to watch; make it first")
     reader = spark.readStream.format("binaryFile").schema(_FILE_COLUMNS).option("recursiveFileLookup", "true")
@@ -52,15 +52,21 @@ def stream_folder(
 
     def write(batch: "DataFrame", once: Transaction) -> IngestReport:
         found = [_input_file(row, root) for row in batch.collect()]
-        return ingest_files(
+        present = [file for file in found if Path(file.path).exists()]  # a task that misses one of these must fail
+        report = ingest_files(
             spark,  # not the session of the stream, whose queries cannot adapt to what they find
-            sorted(found, key=lambda file: (file.modified or 0, file.path)),
+            sorted(present, key=lambda file: (file.modified or 0, file.path)),
             target,
             settings.options,
             segment_bytes=settings.segment_bytes,
             once=once,
             note={"stream": str(root)},
         )
+        for file in found:
+            if file not in present:
+                report.read.unreadable += 1
+                report.read.warn(file.path, "vanished before it was read")
+        return report
 
     return start(files, target, f"folder-{root.name}", str(root), settings, write)
 

@@ -1,27 +1,35 @@
 """Messages of Kafka become records of a table; each exactly once."""
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from coprlake.errors import UsageError
+from coprlake.files import Folder
 from coprlake.ingestion import Gatherer, IngestReport, give_memory_back
 from coprlake.intake.messages import MessageReader
 from coprlake.intake.options import IntakeReport, ReadOptions
 from coprlake.spark.ingesting import settle
 from coprlake.spark.joining import Part
-from coprlake.spark.streaming import StreamSettings, start
+from coprlake.spark.streaming import StreamSettings, default_checkpoint, start
 from coprlake.spark.tables import opened
 from coprlake.spark.tasks import PartWriter, WriteTask, answer, answers
 from coprlake.spark.warming import warm_up_once
 from coprlake.store import Table
 from coprlake.table.delta_log import Transaction
+from coprlake.table.vacuuming import STREAMS_FOLDER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+_ORIGIN: Final = ".origin"
+"""The end of the name of the file beside a checkpoint that says what it is of."""
 
 
 def stream_kafka(
@@ -53,11 +61,48 @@ def stream_kafka(
     for key, value in (given | dict(kafka_options or {})).items():
         reader = reader.option(key, value)
     messages = reader.load().select("value", "timestamp", "topic")
+    if settings.checkpoint is None:
+        settings = replace(settings, checkpoint=kafka_checkpoint(target, _names(servers), _names(topics)))
 
     def write(batch: "DataFrame", once: Transaction) -> IngestReport:
         return _write_messages(batch, target, settings, once, f"{servers} {topics}")
 
     return start(messages, target, f"kafka-{topics}", f"{servers} {topics}", settings, write)
+
+
+def _names(text: str) -> set[str]:
+    return {name.strip() for name in text.split(",") if name.strip()}
+
+
+def kafka_checkpoint(table: Table, servers: set[str], topics: set[str]) -> str:
+    """Where a stream of these topics keeps its place, unless told: the same when servers come or go.
+
+    Raises:
+        UsageError: some of the topics are in another stream into this table: their messages would come twice.
+    """
+    folder = Folder.of(table.uri)
+    for entry in folder.list(STREAMS_FOLDER):
+        if not entry.name.endswith(_ORIGIN):
+            continue
+        origin = json.loads(bytes(folder.data(entry.name)))
+        checkpoint = folder.path(entry.name.removesuffix(_ORIGIN))
+        if not servers & set(origin["servers"]) or not topics & set(origin["topics"]):
+            continue
+        if topics != set(origin["topics"]):
+            both = ", ".join(sorted(topics & set(origin["topics"])))
+            raise UsageError(
+                f"{both}: streamed into this table already, together with others or without; name {checkpoint} as the "
+                "checkpoint to go on there with these topics, or another one to take all messages again"
+            )
+        _remember(folder, entry.name, servers | set(origin["servers"]), topics)
+        return checkpoint
+    checkpoint = default_checkpoint(table, "kafka", f"{sorted(servers)} {sorted(topics)}")
+    _remember(folder, f"{STREAMS_FOLDER}/{checkpoint.rpartition('/')[2]}{_ORIGIN}", servers, topics)
+    return checkpoint
+
+
+def _remember(folder: Folder, name: str, servers: set[str], topics: set[str]) -> None:
+    folder.write(name, [json.dumps({"servers": sorted(servers), "topics": sorted(topics)}).encode()])
 
 
 def _write_messages(

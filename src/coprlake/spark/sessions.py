@@ -2,11 +2,12 @@
 
 import logging
 import os
+import signal
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
@@ -114,10 +115,27 @@ def _start(chosen: dict[str, str], name: str, log: IO[bytes] | None) -> "SparkSe
         with _errors_into(log):
             spark = builder.getOrCreate()
         compiling.join()
-    except Exception as error:  # of Java, through Py4J, which has a class for everything
+    except BaseException as error:
+        _end_unborn()
+        if not isinstance(error, Exception):
+            raise
         raise UsageError(f"Spark does not start: {_reason(error, log)}") from error
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _end_unborn() -> None:
+    """End the Java of a session that did not come to be: PySpark forgets it when its start is interrupted.
+
+    Such a process waits for ever for somebody who does not know it. On Linux; elsewhere it is left.
+    """
+    with suppress(OSError):
+        for task in Path("/proc/self/task").iterdir():
+            for child in (task / "children").read_text().split():
+                with suppress(OSError):
+                    command = Path(f"/proc/{child}/cmdline").read_bytes()
+                    if b"pyspark-shell" in command and b"java" in command:
+                        os.kill(int(child), signal.SIGKILL)
 
 
 def _reason(error: Exception, log: IO[bytes] | None) -> str:

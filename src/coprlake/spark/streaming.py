@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from coprlake.config import SEGMENT_BYTES
+from coprlake.errors import UsageError
 from coprlake.files import Folder
 from coprlake.ingestion import IngestReport
 from coprlake.intake.options import IntakeReport, ReadOptions
@@ -85,7 +86,18 @@ def start(
     settings: StreamSettings,
     write: Callable[["DataFrame", Transaction], IngestReport],
 ) -> "StreamingQuery":
-    """Begin the query; each batch is one transaction."""
+    """Begin the query; each batch is one transaction.
+
+    Raises:
+        UsageError: this is Spark Connect, or the checkpoint belongs to another table.
+    """
+    from pyspark.sql.utils import is_remote
+
+    if is_remote():
+        raise UsageError(
+            "over Spark Connect a stream cannot call back into this process; run it where the driver is, or write a "
+            'streaming DataFrame with .writeStream.format("coprlake")'
+        )
     checkpoint = settings.checkpoint or default_checkpoint(table, name, origin)
     folder = WriteTask.of(table).folder  # refuses tables that cannot be written to
     application = ""

@@ -258,6 +258,7 @@ class DeltaLog:
         for attempt in range(COMMIT_ATTEMPTS):
             self.refresh()
             present = self.schema
+            self._check_spelling(fields, present)
             missing = [field for field in fields if field.name not in present.names]
             known = [field for field in fields if field.name in present.names]
             other = [field for field in known if field.type != present.field(field.name).type]
@@ -279,6 +280,16 @@ class DeltaLog:
                 names = ", ".join(field.name for field in missing)
                 raise UsageError(f"{self.folder.uri}: cannot add {names}; {_first_line(error)}") from error
         raise ConflictError(f"{self.folder.uri}: others changed the columns again and again; try again")
+
+    def _check_spelling(self, fields: Sequence[pa.Field], present: pa.Schema) -> None:
+        """Delta does not tell names by case."""
+        spelt = {name.lower(): name for name in present.names}
+        for field in fields:
+            if spelt.get(field.name.lower(), field.name) != field.name:
+                raise ConflictError(
+                    f"{self.folder.uri}: somebody else has added the column {spelt[field.name.lower()]}, which is "
+                    f"{field.name} to Delta; nothing was committed, try again"
+                )
 
     def vacuum(self, retention_hours: float, *, dry_run: bool) -> list[str]:
         """Delete data files that no version of the last hours needs; returns their names."""
