@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import coprlake
-from benchmarks.figures import sketch_table, store_table
+from benchmarks.figures import pipeline_table, sketch_table, store_table
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -68,7 +68,10 @@ def test_every_public_name_can_be_imported_and_is_documented() -> None:
         _ = coprlake.no_such_name
 
 
-@pytest.mark.parametrize(("document", "table"), [("README.md", store_table), ("docs/sketch.md", sketch_table)])
+@pytest.mark.parametrize(
+    ("document", "table"),
+    [("README.md", store_table), ("docs/sketch.md", sketch_table), ("docs/spark.md", pipeline_table)],
+)
 def test_the_figures_in_a_document_come_from_the_run_it_names(
     document: str, table: Callable[[dict[str, Any]], str]
 ) -> None:
