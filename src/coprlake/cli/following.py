@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -154,7 +154,8 @@ class Optimizer:
         """End, also in the middle of a merge: what is not committed is not there."""
         self._over.set()
         while self._thread.is_alive():
-            self._spark.sparkContext.cancelAllJobs()
+            with suppress(Exception):  # Java may be gone
+                self._spark.sparkContext.cancelAllJobs()
             self._thread.join(1)
 
     def _run(self) -> None:
@@ -179,6 +180,7 @@ def follow(query: "StreamingQuery", events: "Events", follower: Follower, optimi
     Raises:
         PySparkException: the stream failed.
     """
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     with _signals() as stop:
@@ -187,11 +189,12 @@ def follow(query: "StreamingQuery", events: "Events", follower: Follower, optimi
                 while not stop.is_set() and not query.awaitTermination(_PATIENCE_SECONDS):
                     _tell(events, follower)
                 query.stop()
-        except PySparkException:
-            if not stop.is_set():  # a batch that was interrupted fails, as it should
+        except (PySparkException, Py4JError, OSError):
+            if not stop.is_set():  # a batch that was interrupted fails, as it should; Java may have got the signal too
                 raise
         finally:
-            query.stop()
+            with suppress(Py4JError, OSError):
+                query.stop()
             _tell(events, follower)
             follower.clear()
 

@@ -7,12 +7,13 @@ from coprlake.files import Folder
 from coprlake.table.delta_log import DeltaLog
 
 
-def application_of(checkpoint: str, log: DeltaLog) -> str:
-    """The name of a stream's transactions: the id of the query, which lives in its checkpoint.
+def application_of(checkpoint: str, log: DeltaLog, name: str = "") -> str:
+    """The name of a stream's transactions: the id of the query, which lives in its checkpoint, or what was given.
 
     Args:
         checkpoint: the folder.
         log: of the table that the stream goes to.
+        name: given by the user; it must not be that of a stream with another checkpoint.
 
     Raises:
         UsageError: there is no checkpoint, or it belongs to another table.
@@ -24,9 +25,18 @@ def application_of(checkpoint: str, log: DeltaLog) -> str:
         identity = str(json.loads(bytes(folder.data("metadata")))["id"])
     except (OSError, ValueError, KeyError) as error:
         raise UsageError(f"{checkpoint}: the id of the query cannot be read from this checkpoint; {error}") from error
-    application = f"coprlake-{identity}"
+    application = name or f"coprlake-{identity}"
     check_belongs(folder, application, log)
+    if name and log.transaction_version(name) is not None and not _has_commits(folder):
+        raise UsageError(
+            f"{checkpoint}: this checkpoint is new, but the table has batches of a stream named {name}, and would take "
+            "the new ones for these; choose another name, or the checkpoint of that stream"
+        )
     return application
+
+
+def _has_commits(checkpoint: Folder) -> bool:
+    return any(entry.name.rpartition("/")[2].isdigit() for entry in checkpoint.list("commits"))
 
 
 def check_belongs(checkpoint: Folder, application: str, log: DeltaLog) -> None:
@@ -35,8 +45,7 @@ def check_belongs(checkpoint: Folder, application: str, log: DeltaLog) -> None:
     Raises:
         UsageError: its batches are not in the table's log.
     """
-    done = [name.name.rpartition("/")[2] for name in checkpoint.list("commits")]
-    if any(name.isdigit() for name in done) and log.transaction_version(application) is None:
+    if _has_commits(checkpoint) and log.transaction_version(application) is None:
         raise UsageError(
             f"{checkpoint.uri}: this checkpoint belongs to a stream into another table: "
             f"{log.folder.uri} has none of its batches; choose a new checkpoint folder, or the table it was made with"

@@ -177,11 +177,13 @@ def _errors_into(log: IO[bytes] | None) -> Iterator[None]:
 
 def _stop(spark: "SparkSession") -> None:
     """Stop the session and the Java behind it: a process that ends must not wait for it, nor leave it behind."""
+    from py4j.protocol import Py4JError
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
     try:
-        spark.stop()
+        with suppress(Py4JError, OSError):  # Java is gone already: somebody else has ended it
+            spark.stop()
     finally:
         if gateway is not None:
             gateway.shutdown()

@@ -81,7 +81,7 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
 
     def __init__(self, settings: WriteSettings, schema: pa.Schema, checkpoint: str) -> None:
         super().__init__(settings, schema)
-        self._application = settings.application or application_of(checkpoint, self._log())
+        self._application = application_of(checkpoint, self._log(), settings.application)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """All tasks of a batch are done."""
