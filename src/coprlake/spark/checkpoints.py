@@ -18,6 +18,8 @@ def application_of(checkpoint: str, log: DeltaLog, name: str = "") -> str:
     Raises:
         UsageError: there is no checkpoint, or it belongs to another table.
     """
+    if name and not checkpoint:
+        return name
     if not checkpoint:
         raise UsageError('a stream needs a checkpoint to go on after a crash; say .option("checkpointLocation", ...)')
     folder = Folder.of(checkpoint.removeprefix("file:") if checkpoint.startswith("file:/") else checkpoint)
@@ -27,7 +29,7 @@ def application_of(checkpoint: str, log: DeltaLog, name: str = "") -> str:
         raise UsageError(f"{checkpoint}: the id of the query cannot be read from this checkpoint; {error}") from error
     application = name or f"coprlake-{identity}"
     check_belongs(folder, application, log)
-    if name and log.transaction_version(name) is not None and not _has_commits(folder):
+    if name and log.transaction_version(name) is not None and not _has_batches(folder, "offsets"):
         raise UsageError(
             f"{checkpoint}: this checkpoint is new, but the table has batches of a stream named {name}, and would take "
             "the new ones for these; choose another name, or the checkpoint of that stream"
@@ -35,8 +37,9 @@ def application_of(checkpoint: str, log: DeltaLog, name: str = "") -> str:
     return application
 
 
-def _has_commits(checkpoint: Folder) -> bool:
-    return any(entry.name.rpartition("/")[2].isdigit() for entry in checkpoint.list("commits"))
+def _has_batches(checkpoint: Folder, log: str) -> bool:
+    """Whether batches were begun (``offsets``) or completed (``commits``)."""
+    return any(entry.name.rpartition("/")[2].isdigit() for entry in checkpoint.list(log))
 
 
 def check_belongs(checkpoint: Folder, application: str, log: DeltaLog) -> None:
@@ -45,7 +48,7 @@ def check_belongs(checkpoint: Folder, application: str, log: DeltaLog) -> None:
     Raises:
         UsageError: its batches are not in the table's log.
     """
-    if _has_commits(checkpoint) and log.transaction_version(application) is None:
+    if _has_batches(checkpoint, "commits") and log.transaction_version(application) is None:
         raise UsageError(
             f"{checkpoint.uri}: this checkpoint belongs to a stream into another table: "
             f"{log.folder.uri} has none of its batches; choose a new checkpoint folder, or the table it was made with"
