@@ -1,7 +1,10 @@
 """The data source ``coprlake``: what it reads is what is there, and what it writes is there once or not at all."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -694,3 +697,22 @@ def test_a_stream_grows_the_table_that_another_has_made(spark: SparkSession, tmp
     run_stream(spark, tmp_path / "in", tmp_path / "table", tmp_path / "checkpoint")
     assert len(stored(tmp_path / "table")) == 6
     assert open_table(tmp_path / "table").search(contains("line")).count() == 5
+
+
+PLAIN_SESSION = """
+import sys
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+print("found", spark.read.format("coprlake").load(sys.argv[1]).count())
+spark.stop()
+"""
+
+
+@pytest.mark.slow
+def test_a_session_of_somebody_else_reads_a_table_without_any_setting(tmp_path: Path) -> None:
+    create_table(tmp_path / "table").append([{"content": f"line {number}"} for number in range(7)])
+    command = [sys.executable, "-c", PLAIN_SESSION, str(tmp_path / "table")]
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False, env=environment)
+    assert "found 7" in done.stdout, done.stderr[-2000:]
