@@ -28,7 +28,19 @@ from coprlake.predicate.build import (
     wildcard,
 )
 from coprlake.predicate.expression import expression_of, parse_expression, parse_query
-from coprlake.predicate.predicates import EVERYTHING, NOTHING, And, Contains, Equals, Not, OneOf, Or, Predicate, Value
+from coprlake.predicate.predicates import (
+    EVERYTHING,
+    NOTHING,
+    And,
+    Combinable,
+    Contains,
+    Equals,
+    Not,
+    OneOf,
+    Or,
+    Predicate,
+    Value,
+)
 from coprlake.testing.predicates import predicates
 
 A, B, C = contains("a"), contains("b"), exists("c")
@@ -219,9 +231,9 @@ def test_what_cannot_be_read_is_not_written() -> None:
 @given(st.text('contains(")& ~not\n\\é', max_size=20))
 def test_other_texts_are_predicates_or_usage_errors(text: str) -> None:
     with contextlib.suppress(UsageError):
-        parse_expression(f'contains("{text}")')
+        assert isinstance(parse_expression(f'contains("{text}")'), Combinable)
     with contextlib.suppress(UsageError):
-        parse_query(text)
+        assert isinstance(parse_query(text), Combinable)
 
 
 @pytest.mark.parametrize(
