@@ -153,7 +153,7 @@ def _finder(
     table: "Table", asked: Asked, engine: Engine, stack: ExitStack, *, threads: int | None, strict: bool
 ) -> "Callable[..., Found]":
     """What looks for records when it is told the order, limit and columns; Spark runs until the stack is left."""
-    if not engine.is_spark:
+    if not engine.is_spark or not table.snapshot().segments:  # of nothing there is nothing to spread
         return partial(asked.search, table, threads=threads, strict=strict)
     spark = stack.enter_context(engine.session())
     from coprlake.cli.spark_search import SparkResults
