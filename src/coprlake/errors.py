@@ -15,6 +15,49 @@ class UsageError(CoprlakeError, ValueError):
     """An argument is outside what the called function is defined for."""
 
 
+class QueryError(UsageError):
+    """A query that cannot be understood or that its tables have no answer to.
+
+    Attributes:
+        problem: what is wrong, in a line.
+        text: the query.
+        start: the character where it is wrong.
+        end: the character behind what is wrong.
+    """
+
+    def __init__(self, problem: str, text: str = "", start: int = 0, end: int = 0) -> None:
+        self.problem = problem
+        self.text = text
+        self.start = start
+        self.end = end
+        super().__init__(problem if not text else f"{problem}\n{_excerpt(text, start, end)}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Keep the place when the error crosses a process border."""
+        return type(self), (self.problem, self.text, self.start, self.end)
+
+
+class QueryLimitError(CoprlakeError):
+    """A query took more time, memory or rows than it was allowed; what was allowed can be raised."""
+
+
+class PatternError(UsageError):
+    """A pattern of `parse` that cannot be understood.
+
+    Attributes:
+        offset: the character of the pattern at which it goes wrong.
+    """
+
+    def __init__(self, problem: str, offset: int) -> None:
+        self.problem = problem
+        self.offset = offset
+        super().__init__(f"{problem}, at character {offset} of the pattern")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Keep the offset when the error crosses a process border."""
+        return type(self), (self.problem, self.offset)
+
+
 class NotFoundError(CoprlakeError, FileNotFoundError):
     """A file, folder or table that was named is not there."""
 
@@ -82,6 +125,24 @@ class UnreadableDataError(FormatError):
 
 class UnreadableTableError(FormatError):
     """A table that this version cannot read or write, such as one with a newer protocol."""
+
+
+_SHOWN_CHARACTERS = 100
+
+
+def _excerpt(text: str, start: int, end: int) -> str:
+    """The line of a query that is wrong, with marks under the place."""
+    start = min(start, len(text))
+    first = text.rfind("\n", 0, start) + 1
+    last = text.find("\n", start)
+    last = len(text) if last < 0 else last
+    number, column = text.count("\n", 0, start) + 1, start - first
+    if last - first > _SHOWN_CHARACTERS:
+        first = max(first, start - _SHOWN_CHARACTERS // 2)
+        last = min(last, first + _SHOWN_CHARACTERS)
+    shown = text[first:last].replace("\t", " ").replace("\r", " ")
+    marks = " " * (start - first) + "^" * max(1, min(end, last) - start)
+    return f"  line {number}, column {column + 1}\n  {shown}\n  {marks}"
 
 
 def _rebuild_format_error(kind: type[FormatError], file: str, arguments: dict[str, str]) -> FormatError:

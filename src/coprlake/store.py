@@ -4,10 +4,10 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
@@ -31,6 +31,10 @@ from coprlake.table.progress import Progress
 from coprlake.table.segmenter import TableShape
 from coprlake.table.snapshot import Snapshot, open_segments
 from coprlake.table.writer import TableWriter, WriteReport, scratch_options
+
+if TYPE_CHECKING:
+    from coprlake.query.limits import Limits
+    from coprlake.query.querying import Query
 
 Time: TypeAlias = datetime | date | timedelta | str | int | None
 """A point in time: a datetime (without a zone: UTC), a text in ISO format, microseconds since 1970, or, as a timedelta,
@@ -237,6 +241,50 @@ class Table:
             use_sketches=use_sketches,
         )
         return Search(self._view, predicate, options)
+
+    def query(
+        self,
+        text: str,
+        *,
+        since: Time = None,
+        until: Time = None,
+        variables: Mapping[str, Any] | None = None,
+        limits: "Limits | None" = None,
+        now: Time = None,
+        use_sketches: bool = True,
+    ) -> "Query":
+        """Ask in the query language: ``fetch logs | filter loglevel == "ERROR" | summarize count(), by:{source}``.
+
+        Args:
+            text: the query; ``logs`` is this table. See docs/language.md.
+            since: of this time and later, unless the query has a ``from:`` of its own.
+            until: before this time, unless the query has a ``to:``.
+            variables: values for ``$names`` in the query, which are never taken for a part of it.
+            limits: of time, rows and memory.
+            now: what ``now()`` is.
+            use_sketches: False to read everything that time and partition leave, which gives the same.
+
+        Raises:
+            QueryError: the query is wrong, and where.
+        """
+        from coprlake.query.querying import Catalog, Query  # DuckDB and the compiler are loaded when first used
+
+        def other(uri: str) -> tuple[str, Callable[[], View]]:
+            table = open_table(uri)
+            return table.uri, table._view
+
+        return Query(
+            text,
+            lambda: Catalog(self._view, self.uri, other),
+            limits=limits,
+            variables=variables,
+            timeframe=(
+                None if since is None else microseconds(since, FOREVER[0]),
+                None if until is None else microseconds(until, FOREVER[1]),
+            ),
+            now=None if now is None else microseconds(now, 0),
+            options=SearchOptions(use_sketches=use_sketches, strict=True),
+        )
 
     def info(self) -> information.TableInfo:
         """Segments, records, and bytes by part."""

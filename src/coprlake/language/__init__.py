@@ -1,0 +1,1 @@
+"""What does a query say, and how do two engines say the same?"""

@@ -1,0 +1,275 @@
+"""Functions over many records. Null is left out; without any value the result is null, and a count 0."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from coprlake.language.functions.registry import FUNCTIONS, function, internal
+from coprlake.language.plan import Apply, Constant
+from coprlake.language.sql.dialect import Dialect
+from coprlake.language.types import DOUBLE, DURATION, LONG, TIMESTAMP, Type, array, tight
+
+GROUP: Final = "aggregations"
+_DATA: Final = 'data record(a = 1, b = "x"), record(a = 2, b = "y"), record(a = 6, b = "x"), record(b = "z") | '
+
+Sql = Sequence[exp.Expression]
+
+
+def _like_first(types: Sequence[Type | None]) -> Type | None:
+    return tight(types[0]) if types[0] is not None else None
+
+
+def _sum_type(types: Sequence[Type | None]) -> Type | None:
+    first = types[0]
+    return first if first in (LONG, DOUBLE, DURATION) else DOUBLE
+
+
+def _mean_type(types: Sequence[Type | None]) -> Type | None:
+    return types[0] if types[0] in (DURATION, TIMESTAMP) else DOUBLE
+
+
+def _rounded(d: Dialect, node: Apply, value: exp.Expression) -> exp.Expression:
+    """A mean of times or durations is one again."""
+    return value if node.type == DOUBLE else d.cast(d.call("round", value), node.type)
+
+
+def _as_double(d: Dialect, value: exp.Expression) -> exp.Expression:
+    return d.cast(value, DOUBLE)
+
+
+@function(
+    "count() -> long",
+    "How many records there are.",
+    group=GROUP,
+    aggregate=True,
+    example=_DATA + "summarize count()",
+    gives=[{"count()": 4}],
+)
+def _count(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return exp.Count(this=exp.Star())
+
+
+@function(
+    "countIf(condition: boolean) -> long",
+    "For how many records the condition is true.",
+    group=GROUP,
+    aggregate=True,
+    example=_DATA + 'summarize n = countIf(b == "x")',
+    gives=[{"n": 2}],
+)
+def _count_if(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return d.call("count", d.case((args[0], d.long(1)), default=exp.Null()))
+
+
+def _count_distinct(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return exp.Count(this=exp.Distinct(expressions=[args[0]]))
+
+
+for _name, _more in (
+    ("countDistinct", ""),
+    ("countDistinctExact", " The same as `countDistinct`."),
+    ("countDistinctApprox", " It is exact here, too."),
+):
+    function(
+        f"{_name}(value: any) -> long",
+        f"How many different values there are.{_more}",
+        group=GROUP,
+        aggregate=True,
+        example=_DATA + f"summarize n = {_name}(b)",
+        gives=[{"n": 3}],
+    )(_count_distinct)
+
+
+@function(
+    "sum(value: number|duration) -> double",
+    "The sum.",
+    group=GROUP,
+    aggregate=True,
+    result=_sum_type,
+    example=_DATA + "summarize sum(a), by:{b} | sort b",
+    gives=[{"b": "x", "sum(a)": 7}, {"b": "y", "sum(a)": 2}, {"b": "z", "sum(a)": None}],
+)
+def _sum(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return d.cast(d.call("sum", args[0]), node.type)
+
+
+@function(
+    "avg(value: number|duration|timestamp) -> double",
+    "The mean.",
+    group=GROUP,
+    aggregate=True,
+    result=_mean_type,
+    example=_DATA + "summarize x = avg(a)",
+    gives=[{"x": 3.0}],
+)
+def _avg(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return _rounded(d, node, d.call("avg", _as_double(d, args[0])))
+
+
+def _plain(name: str) -> "object":
+    def sql(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+        return d.call(name, args[0])
+
+    return sql
+
+
+function(
+    "min(value: any) -> double",
+    "The least value: of numbers, times, texts.",
+    group=GROUP,
+    aggregate=True,
+    result=_like_first,
+    example=_DATA + "summarize min(a), min(b)",
+    gives=[{"min(a)": 1, "min(b)": "x"}],
+)(_plain("min"))  # type: ignore[arg-type]
+function(
+    "max(value: any) -> double",
+    "The greatest value.",
+    group=GROUP,
+    aggregate=True,
+    result=_like_first,
+    example=_DATA + "summarize max(a), max(b)",
+    gives=[{"max(a)": 6, "max(b)": "z"}],
+)(_plain("max"))  # type: ignore[arg-type]
+
+
+def _quantile(d: Dialect, value: exp.Expression, share: float) -> exp.Expression:
+    name = d.pick(duckdb="quantile_cont", spark="percentile")
+    return d.call(name, _as_double(d, value), d.double(share))
+
+
+@function(
+    "median(value: number|duration|timestamp) -> double",
+    "The value in the middle; of two in the middle, their mean.",
+    group=GROUP,
+    aggregate=True,
+    result=_mean_type,
+    example=_DATA + "summarize x = median(a)",
+    gives=[{"x": 2.0}],
+)
+def _median(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return _rounded(d, node, _quantile(d, args[0], 0.5))
+
+
+@function(
+    "percentile(value: number|duration|timestamp, percentile: const number) -> double",
+    "The value below which so many percent of the values are, interpolated between the two nearest.",
+    group=GROUP,
+    aggregate=True,
+    result=_mean_type,
+    example=_DATA + "summarize x = percentile(a, 75)",
+    gives=[{"x": 4.0}],
+)
+def _percentile(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    share = node.arguments[1]
+    assert isinstance(share, Constant)
+    return _rounded(d, node, _quantile(d, args[0], min(1.0, max(0.0, float(share.value) / 100))))
+
+
+@function(
+    "stddev(value: number) -> double",
+    "The standard deviation of the values as a sample; null for a single one.",
+    group=GROUP,
+    aggregate=True,
+    example=_DATA + "summarize x = round(stddev(a), decimals: 3)",
+    gives=[{"x": 2.646}],
+)
+def _stddev(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return d.call("stddev_samp", _as_double(d, args[0]))
+
+
+@function(
+    "variance(value: number) -> double",
+    "The variance of the values as a sample; null for a single one.",
+    group=GROUP,
+    aggregate=True,
+    example=_DATA + "summarize x = variance(a)",
+    gives=[{"x": 7.0}],
+)
+def _variance(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return d.call("var_samp", _as_double(d, args[0]))
+
+
+def _array_type(types: Sequence[Type | None]) -> Type | None:
+    return array(tight(types[0])) if types[0] is not None else None
+
+
+def _collected(d: Dialect, value: exp.Expression, kind: Type) -> exp.Expression:
+    if d.is_spark:
+        return d.call("collect_list", value)
+    found = exp.Filter(this=d.call("list", value), expression=exp.Where(this=exp.Not(this=d.is_null(value.copy()))))
+    return d.call("coalesce", found, exp.Cast(this=d.call("list_value"), to=d.data_type(kind)))
+
+
+@function(
+    "collectArray(value: any) -> array<any>",
+    "All values, in no certain order.",
+    group=GROUP,
+    aggregate=True,
+    result=_array_type,
+    example=_DATA + "summarize x = arraySort(collectArray(a))",
+    gives=[{"x": [1, 2, 6]}],
+)
+def _collect_array(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return _collected(d, args[0], node.type)
+
+
+@function(
+    "collectDistinct(value: any) -> array<any>",
+    "All different values, in no certain order.",
+    group=GROUP,
+    aggregate=True,
+    result=_array_type,
+    example=_DATA + "summarize x = arraySort(collectDistinct(b))",
+    gives=[{"x": ["x", "y", "z"]}],
+)
+def _collect_distinct(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return d.call(d.pick(duckdb="list_distinct", spark="array_distinct"), _collected(d, args[0], node.type))
+
+
+function(
+    "takeAny(value: any) -> double",
+    "Some value: here always the least, so that it is the same every time.",
+    group=GROUP,
+    aggregate=True,
+    result=_like_first,
+    example=_DATA + "summarize x = takeAny(b)",
+    gives=[{"x": "x"}],
+)(_plain("min"))  # type: ignore[arg-type]
+function(
+    "takeMin(value: any) -> double",
+    "The least value.",
+    group=GROUP,
+    aggregate=True,
+    result=_like_first,
+    example=_DATA + "summarize x = takeMin(b)",
+    gives=[{"x": "x"}],
+)(_plain("min"))  # type: ignore[arg-type]
+function(
+    "takeMax(value: any) -> double",
+    "The greatest value.",
+    group=GROUP,
+    aggregate=True,
+    result=_like_first,
+    example=_DATA + "summarize x = takeMax(b)",
+    gives=[{"x": "z"}],
+)(_plain("max"))  # type: ignore[arg-type]
+
+
+def _most_frequent(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    """Records of a value and its count, the greatest counts first, at most so many."""
+    most = node.arguments[1]
+    assert isinstance(most, Constant)
+    if d.is_spark:
+        ordered = d.call("collect_list", d.pack(["n", "r"], [exp.Neg(this=d.member(args[0], "count")), args[0].copy()]))
+        firsts = d.call(
+            "slice", d.call("array_sort", ordered), exp.Literal.number(1), exp.Literal.number(int(most.value))
+        )
+    else:
+        pair = d.pack(["n", "r"], [exp.Neg(this=d.member(args[0], "count")), args[0].copy()])
+        firsts = d.call("list_slice", d.call("list_sort", d.call("list", pair)), d.long(1), d.long(int(most.value)))
+    return d.transform(firsts, lambda one: d.member(one, "r"))
+
+
+FUNCTIONS["most frequent"] = internal("most frequent", _most_frequent)

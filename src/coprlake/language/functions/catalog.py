@@ -1,0 +1,12 @@
+"""All functions: whoever imports from here has every one of them."""
+
+from coprlake.language.functions import (  # noqa: F401
+    aggregates,
+    conversion,
+    matching,
+    nulls,
+    time,
+)
+from coprlake.language.functions.registry import FUNCTIONS
+
+__all__ = ["FUNCTIONS"]

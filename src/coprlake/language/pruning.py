@@ -1,0 +1,357 @@
+"""What the records of each table have to fulfil to have a part in the result, as a predicate that COPR can prune by.
+
+It is a necessary condition: the engine still decides. What is negated, computed, or compared with another field says
+nothing, and is left out.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from coprlake.language import plan
+from coprlake.language.functions import operators
+from coprlake.language.functions.matching import patterns_of
+from coprlake.language.plan import Apply, Column, Constant, Expr, InQuery, Lambda, Node, Ref, Scan
+from coprlake.language.types import TIMESTAMP as TIME
+from coprlake.predicate.predicates import (
+    ALL_FIELDS,
+    EVERYTHING,
+    And,
+    Contains,
+    Equals,
+    OneOf,
+    Or,
+    Phrase,
+    Predicate,
+    Prefix,
+    Regex,
+    Suffix,
+)
+from coprlake.records import TIMESTAMP
+
+
+@dataclass
+class Pruning:
+    """What is known of the records of a table that matter.
+
+    Attributes:
+        predicate: they match it.
+        since: they are of this time or later, in microseconds; None if any.
+        until: they are before this time.
+        ignored: conditions that say nothing to the index, as they are named in `explain`.
+    """
+
+    predicate: Predicate = EVERYTHING
+    since: int | None = None
+    until: int | None = None
+    ignored: list[str] = field(default_factory=list)
+
+
+def pruning(node: Node) -> dict[int, Pruning]:
+    """For each table of a plan, by the identity of its node."""
+    found: dict[int, list[Pruning]] = {}
+    _visit(node, [], found)
+    return {scan: _any(prunings) for scan, prunings in found.items()}
+
+
+def _any(prunings: list[Pruning]) -> Pruning:
+    """A table that is read several times has to give the records of each."""
+    if len(prunings) == 1:
+        return prunings[0]
+    predicates = [one.predicate for one in prunings]
+    everything = any(predicate == EVERYTHING for predicate in predicates)
+    sinces, untils = [one.since for one in prunings], [one.until for one in prunings]
+    return Pruning(
+        EVERYTHING if everything else Or(tuple(predicates)),
+        None if None in sinces else min(since for since in sinces if since is not None),
+        None if None in untils else max(until for until in untils if until is not None),
+    )
+
+
+def _visit(node: Node, conditions: list[Expr], found: dict[int, list[Pruning]]) -> None:
+    """Carry the conditions down to the tables; each is over the columns of this node."""
+    for expression in plan.expressions(node):
+        for part in plan.walk(expression):
+            if isinstance(part, InQuery):
+                _visit(part.node, [], found)
+    if isinstance(node, Scan):
+        found.setdefault(id(node), []).append(_of_scan(node, conditions))
+    elif isinstance(node, plan.Filter):
+        _visit(node.input, [*conditions, node.condition], found)
+    elif isinstance(node, plan.Project):
+        _visit(node.input, [substituted(condition, node.columns) for condition in conditions], found)
+    elif isinstance(node, plan.Order):
+        _visit(node.input, conditions, found)
+    elif isinstance(node, plan.Aggregate):
+        passing = [condition for condition in conditions if set(plan.columns_of(condition)) <= node.keys.keys()]
+        _visit(node.input, [substituted(condition, node.keys) for condition in passing], found)
+    elif isinstance(node, plan.Expand):
+        passing = [condition for condition in conditions if node.element not in plan.columns_of(condition)]
+        _visit(node.input, passing, found)
+    elif isinstance(node, plan.Union):
+        for place, side in enumerate((node.left, node.right)):
+            mapping = {column: pair[place] for column, pair in node.columns.items()}
+            _visit(side, [substituted(condition, mapping) for condition in conditions], found)
+    elif isinstance(node, plan.Join):
+        _visit(node.left, conditions if node.kind != "outer" else [], found)
+        _visit(node.right, conditions if node.kind == "inner" else [], found)
+    else:
+        for side in plan.inputs(node):
+            _visit(side, [], found)
+
+
+def substituted(expression: Expr, columns: dict[Column, Expr]) -> Expr:
+    """The expression with these columns replaced by what they are computed from."""
+    if isinstance(expression, Ref):
+        return columns.get(expression.column, expression)
+    if isinstance(expression, Apply):
+        arguments = tuple(None if part is None else substituted(part, columns) for part in expression.arguments)
+        return replace(expression, arguments=arguments)
+    if isinstance(expression, Lambda):
+        return replace(
+            expression, array=substituted(expression.array, columns), body=substituted(expression.body, columns)
+        )
+    return expression
+
+
+def _of_scan(scan: Scan, conditions: Sequence[Expr]) -> Pruning:
+    reader = _Reader(scan)
+    result = Pruning(since=scan.since, until=scan.until)
+    parts: list[Predicate] = []
+    for condition in _conjuncts(conditions):
+        bounds = reader.bounds(condition)
+        if bounds is not None:
+            since, until = bounds
+            result.since = since if result.since is None else max(result.since, since or result.since)
+            result.until = until if result.until is None else min(result.until, until or result.until)
+            continue
+        predicate = reader.predicate(condition)
+        if predicate is not None:
+            parts.append(predicate)
+        elif set(plan.columns_of(condition)) <= reader.columns:
+            result.ignored.append(describe(condition))
+    if parts:
+        result.predicate = parts[0] if len(parts) == 1 else And(tuple(parts))
+    return result
+
+
+def _conjuncts(conditions: Iterable[Expr]) -> Iterable[Expr]:
+    for condition in conditions:
+        if isinstance(condition, Apply) and condition.function is operators.AND:
+            yield from _conjuncts(part for part in condition.arguments if part is not None)
+        elif isinstance(condition, Apply) and condition.function is operators.IS_TRUE and condition.arguments[0]:
+            yield from _conjuncts([condition.arguments[0]])
+        else:
+            yield condition
+
+
+_FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
+
+
+class _Reader:
+    """Reads expressions over one table."""
+
+    def __init__(self, scan: Scan) -> None:
+        self._names = {column: name for name, column in scan.columns.items()}
+        self._names |= {column: name for name, column in scan.attributes.items()}
+        self._time = scan.columns.get(TIMESTAMP)
+        self.columns = set(self._names)
+
+    def field(self, value: Expr | None) -> str | None:
+        """The field that an expression is just the text of."""
+        if isinstance(value, Apply) and value.function is operators.FIELD:
+            value = value.arguments[0]
+        if not isinstance(value, Ref) or not value.type.is_text:
+            return None
+        return self._names.get(value.column)
+
+    def bounds(self, condition: Expr) -> tuple[int | None, int | None] | None:
+        """The times that a comparison of the timestamp leaves: from, and before."""
+        if not isinstance(condition, Apply) or condition.function.name not in _FLIPPED or self._time is None:
+            return None
+        if condition.function is not operators.COMPARISONS[condition.function.name]:
+            return None
+        left, right = condition.arguments
+        sign = condition.function.name
+        if isinstance(left, Constant):
+            left, right, sign = right, left, _FLIPPED[sign]
+        if not (isinstance(left, Ref) and left.column is self._time and isinstance(right, Constant)):
+            return None
+        if right.type != TIME or right.value is None:
+            return None
+        moment = int(right.value)
+        since = moment + (sign == ">") if sign in (">", ">=", "==") else None
+        until = moment + (sign in ("<=", "==")) if sign in ("<", "<=", "==") else None
+        return since, until
+
+    def predicate(self, condition: Expr | None) -> Predicate | None:
+        """What a condition that is true says about its record; None for nothing."""
+        if not isinstance(condition, Apply):
+            return None
+        function = condition.function
+        if function is operators.IS_TRUE:
+            return self.predicate(condition.arguments[0])
+        if function is operators.AND:
+            known = [part for part in map(self.predicate, condition.arguments) if part is not None]
+            return None if not known else (known[0] if len(known) == 1 else And(tuple(known)))
+        if function is operators.OR:
+            parts = [self.predicate(part) for part in condition.arguments]
+            return (
+                None if any(part is None for part in parts) else Or(tuple(part for part in parts if part is not None))
+            )
+        method = _LEAVES.get(function.name)
+        return None if method is None else getattr(self, method)(condition.arguments)
+
+    def _equal(self, arguments: Sequence[Expr | None]) -> Predicate | None:
+        left, right = arguments
+        if isinstance(left, Constant):
+            left, right = right, left
+        name, text = self.field(left), _text(right)
+        return None if name is None or text is None else Equals(name, text, case_sensitive=True)
+
+    def _contains(self, arguments: Sequence[Expr | None]) -> Predicate | None:
+        return self._part(Contains, arguments)
+
+    def _starts(self, arguments: Sequence[Expr | None]) -> Predicate | None:
+        return self._part(Prefix, arguments)
+
+    def _ends(self, arguments: Sequence[Expr | None]) -> Predicate | None:
+        return self._part(Suffix, arguments)
+
+    def _part(self, kind: Any, arguments: Sequence[Expr | None]) -> Predicate | None:
+        name, text = self.field(arguments[0]), _text(arguments[1])
+        if name is None or text is None:
+            return None
+        return kind(text, name, case_sensitive=_flag(arguments[2], default=True))
+
+    def _phrase(self, arguments: Sequence[Expr | None]) -> Predicate | None:
+        name, text = self.field(arguments[0]), _text(arguments[1])
+        if name is None or text is None:
+            return None
+        return Phrase(text, name, case_sensitive=_flag(arguments[2], default=False))
+
+    def _value(self, arguments: Sequence[Expr | None]) -> Predicate | None:
+        name = self.field(arguments[0])
+        patterns = patterns_of(arguments[1:-1])
+        if name is None or not patterns:
+            return None
+        exact = _flag(arguments[-1], default=False)
+        parts = [_whole(pattern, name, exact) for pattern in patterns]
+        return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+    def _in(self, arguments: Sequence[Expr | None]) -> Predicate | None:
+        name = self.field(arguments[0])
+        values: list[str] = []
+        for argument in arguments[1:]:
+            inner = (
+                argument.arguments
+                if isinstance(argument, Apply) and argument.function is operators.LIST
+                else [argument]
+            )
+            for value in inner:
+                text = _text(value)
+                if text is None:
+                    return None
+                values.append(text)
+        return None if name is None or not values else OneOf(name, tuple(values), case_sensitive=True)
+
+    def _like(self, arguments: Sequence[Expr | None]) -> Predicate | None:
+        name, pattern = self.field(arguments[0]), _text(arguments[1])
+        if name is None or pattern is None:
+            return None
+        pieces = pattern.replace("_", "%").split("%")
+        if len(pieces) == 1:
+            return Equals(name, pattern, case_sensitive=True)
+        parts: list[Predicate] = [Contains(piece, name, case_sensitive=True) for piece in pieces[1:-1] if piece]
+        if pieces[0]:
+            parts.append(Prefix(pieces[0], name, case_sensitive=True))
+        if pieces[-1]:
+            parts.append(Suffix(pieces[-1], name, case_sensitive=True))
+        return And(tuple(parts)) if parts else None
+
+    def _regex(self, arguments: Sequence[Expr | None]) -> Predicate | None:
+        name, pattern = self.field(arguments[0]), _text(arguments[1])
+        if name is None or pattern is None:
+            return None
+        return Regex(pattern, name, case_sensitive=_flag(arguments[2], default=True))
+
+    def _tilde(self, arguments: Sequence[Expr | None]) -> Predicate | None:
+        name, term = self.field(arguments[0]), _text(arguments[1])
+        if name is None or term is None:
+            return None
+        return _term(term, name, _flag(arguments[2], default=False) if len(arguments) > 2 else False)
+
+    def _anywhere(self, arguments: Sequence[Expr | None]) -> Predicate | None:
+        """Only texts and attributes are in the index under any field; a number could match elsewhere."""
+        term, exact = _text(arguments[0]), _flag(arguments[1], default=False)
+        if term is None:
+            return None
+        is_word = not term.replace(".", "").replace("-", "").isdigit()
+        for wrapped in arguments[2:]:
+            inner = wrapped.arguments[0] if isinstance(wrapped, Apply) else None
+            value = inner.arguments[0] if isinstance(inner, Apply) else None
+            if value is None:
+                return None
+            is_map = isinstance(value, Ref) and value.type.kind == "map" and value.column in self.columns
+            is_number = value.type.kind in ("long", "double") and is_word
+            if not (self.field(value) or is_map or is_number):
+                return None
+        return _term(term, ALL_FIELDS, exact)
+
+
+_LEAVES: Final = {
+    "==": "_equal",
+    "contains": "_contains",
+    "startsWith": "_starts",
+    "endsWith": "_ends",
+    "matchesPhrase": "_phrase",
+    "matchesValue": "_value",
+    "in": "_in",
+    "like": "_like",
+    "matchesRegex": "_regex",
+    "~": "_tilde",
+    "search term": "_tilde",
+    "search anywhere": "_anywhere",
+}
+
+
+def _text(value: Expr | None) -> str | None:
+    return value.value if isinstance(value, Constant) and isinstance(value.value, str) else None
+
+
+def _flag(value: Expr | None, *, default: bool) -> bool:
+    return value.value if isinstance(value, Constant) and isinstance(value.value, bool) else default
+
+
+def _whole(pattern: str, name: str, exact: bool) -> Predicate:
+    left_open, right_open = pattern.startswith("*"), pattern.endswith("*") and len(pattern) > 1
+    core = pattern[left_open : len(pattern) - right_open]
+    if left_open and right_open:
+        return Contains(core, name, case_sensitive=exact)
+    if left_open:
+        return Suffix(core, name, case_sensitive=exact)
+    return Prefix(core, name, case_sensitive=exact) if right_open else Equals(name, core, case_sensitive=exact)
+
+
+def _term(term: str, name: str, exact: bool) -> Predicate | None:
+    if "*" not in term.strip("*"):
+        return Phrase(term, name, case_sensitive=exact)
+    pieces = [piece for piece in term.split("*") if piece]
+    return And(tuple(Contains(piece, name, case_sensitive=exact) for piece in pieces)) if pieces else None
+
+
+def describe(expression: Expr) -> str:
+    """An expression in a line, for `explain`."""
+    if isinstance(expression, Ref):
+        return expression.column.hint
+    if isinstance(expression, Constant):
+        return repr(expression.value) if isinstance(expression.value, str) else str(expression.value).lower()
+    if isinstance(expression, Apply):
+        parts = [describe(part) for part in expression.arguments if part is not None]
+        name = expression.function.name
+        if name in operators.COMPARISONS or name in ("and", "or", "xor", "+", "-", "*", "/", "%"):
+            return f"({f' {name} '.join(parts)})"
+        return parts[0] if name in ("field", "is true", "from text", "cast") else f"{name}({', '.join(parts)})"
+    if isinstance(expression, InQuery):
+        return f"{describe(expression.operand)} in [...]"
+    return "..."

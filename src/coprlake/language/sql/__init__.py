@@ -1,0 +1,1 @@
+"""How is a plan said in the SQL of an engine?"""

@@ -1,0 +1,319 @@
+"""From a logical plan to the SQL of an engine.
+
+It goes from the result back to the tables and asks each step only for the columns that the later ones need, so a query
+that needs two columns reads two. Values of users become literals of the tree, their names never become anything.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from coprlake.language import plan
+from coprlake.language.plan import Bound, Column, Constant, Expr, InQuery, Lambda, Ref
+from coprlake.language.sql.dialect import DIALECTS, Dialect
+from coprlake.language.sql.relation import Names, Relation, identifier, of_select, ordered
+from coprlake.language.sql.series import lower_series
+from coprlake.language.times import Months
+from coprlake.language.types import LONG
+
+_KINDS = {"inner": "INNER", "leftOuter": "LEFT", "outer": "FULL"}
+
+
+@dataclass
+class ScanNeeds:
+    """What a query wants of one table.
+
+    Attributes:
+        scan: the table.
+        view: the name under which the query reads it.
+        columns: which columns, and their names in the view.
+    """
+
+    scan: plan.Scan
+    view: str
+    columns: dict[Column, str] = field(default_factory=dict)
+
+
+@dataclass
+class Lowered:
+    """A query in the words of an engine."""
+
+    tree: exp.Expression
+    dialect: Dialect
+    names: list[str]
+    scans: list[ScanNeeds]
+
+    def sql(self, *, pretty: bool = False) -> str:
+        """The text."""
+        return self.dialect.render(self.tree, pretty=pretty)
+
+
+def lower(node: plan.Node, outputs: Sequence[Expr], engine: str) -> Lowered:
+    """The SQL for these expressions over a plan."""
+    lowering = Lowering(DIALECTS[engine]())
+    columns = [Column(f"c{i}", value.type) for i, value in enumerate(outputs)]
+    relation = lowering.node(plan.Project(node, dict(zip(columns, outputs, strict=True))), columns)
+    select, _ = relation.finished(lowering.names, columns, keeps_order=False, sorted_=True)
+    names = [lowering.names.of(column) for column in columns]
+    return Lowered(select, lowering.dialect, names, list(lowering.scans.values()))
+
+
+class Lowering:
+    """One translation."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.names = Names()
+        self.scans: dict[int, ScanNeeds] = {}
+        self._bound: dict[str, list[exp.Expression]] = {}
+
+    def node(self, node: plan.Node, needed: Iterable[Column]) -> Relation:
+        """The rows of a node, with at least these columns."""
+        wanted = list(dict.fromkeys(needed))
+        method = getattr(self, f"_{type(node).__name__.lower()}")
+        return method(node, wanted)
+
+    def expression(self, value: Expr, relation: Relation) -> exp.Expression:
+        """An expression at the level of a relation."""
+        if isinstance(value, Ref):
+            return relation.get(value.column)
+        if isinstance(value, Constant):
+            return self.constant(value)
+        if isinstance(value, Bound):
+            return self._bound[value.name][-1].copy()
+        if isinstance(value, Lambda):
+            return self._lambda(value, relation)
+        if isinstance(value, InQuery):
+            return self._in_query(value, relation)
+        arguments = [None if part is None else self.expression(part, relation) for part in value.arguments]
+        return value.function.sql(self.dialect, value, arguments)
+
+    def constant(self, value: Constant) -> exp.Expression:
+        """A value as a literal of its type."""
+        d, held = self.dialect, value.value
+        if held is None:
+            return d.null(value.type)
+        if isinstance(held, Months):  # where the length of a month matters, it was dealt with before
+            return d.long(held.count * 30 * 86_400 * 10**9)
+        if isinstance(held, bool):
+            return d.true() if held else d.false()
+        if value.type.kind == "double":
+            return d.double(float(held))
+        return d.long(held) if isinstance(held, int) else d.text(str(held))
+
+    def _lambda(self, value: Lambda, relation: Relation) -> exp.Expression:
+        def body(element: exp.Expression) -> exp.Expression:
+            self._bound.setdefault(value.bound.name, []).append(element)
+            try:
+                return self.expression(value.body, relation)
+            finally:
+                self._bound[value.bound.name].pop()
+
+        return self.dialect.transform(self.expression(value.array, relation), body)
+
+    def _in_query(self, value: InQuery, relation: Relation) -> exp.Expression:
+        inner = self.node(value.node, [value.column])
+        select, _ = inner.finished(self.names, [value.column], keeps_order=False)
+        operand = self.expression(value.operand, relation)
+        return exp.Paren(this=exp.In(this=operand, query=exp.Subquery(this=select)))
+
+    def _ready(self, node: plan.Node, expressions: Iterable[Expr], needed: Iterable[Column]) -> Relation:
+        """The rows of an input such that these expressions can be said at its level."""
+        used = list(dict.fromkeys(column for value in expressions for column in plan.columns_of(value)))
+        wanted = list(dict.fromkeys([*needed, *used]))
+        relation = self.node(node, wanted)
+        return relation if relation.is_plain(used) else relation.wrapped(self.names, wanted)
+
+    # Nodes
+
+    def _scan(self, node: plan.Scan, needed: list[Column]) -> Relation:
+        needs = self.scans.get(id(node))
+        if needs is None:
+            needs = self.scans[id(node)] = ScanNeeds(node, f"scan_{len(self.scans)}")
+        for column in needed:
+            needs.columns.setdefault(column, self.names.of(column))
+        table = exp.Table(this=exp.to_identifier(needs.view, quoted=True))
+        plain = {column: identifier(needs.columns[column]) for column in needed}
+        return Relation(exp.Select().from_(table, copy=False), plain)
+
+    def _values(self, node: plan.Values, needed: list[Column]) -> Relation:
+        places = [node.columns.index(column) for column in needed]
+        nothing = Relation(exp.Select(), {})
+        parts: list[exp.Select] = []
+        for row in node.rows:
+            cells = [self.dialect.cast(self.expression(row[place], nothing), row[place].type) for place in places]
+            parts.append(self._row(cells, needed))
+        if not parts:
+            empty = self._row([self.dialect.null(column.type) for column in needed], needed)
+            parts = [empty.where(exp.false(), copy=False)]
+        return of_select(self._united(parts), self.names, needed)
+
+    def _row(self, cells: list[exp.Expression], columns: list[Column]) -> exp.Select:
+        named = [
+            exp.alias_(cell, self.names.of(column), quoted=True) for cell, column in zip(cells, columns, strict=True)
+        ]
+        return exp.Select(expressions=named or [exp.alias_(exp.Literal.number(1), "nothing", quoted=True)])
+
+    def _united(self, parts: Sequence[exp.Expression]) -> exp.Expression:
+        if len(parts) == 1:
+            return parts[0]
+        middle = len(parts) // 2
+        left, right = self._united(parts[:middle]), self._united(parts[middle:])
+        return exp.Union(this=left, expression=right, distinct=False)
+
+    def _filter(self, node: plan.Filter, needed: list[Column]) -> Relation:
+        relation = self._ready(node.input, [node.condition], needed)
+        if relation.is_closed:
+            columns = list(dict.fromkeys([*needed, *plan.columns_of(node.condition)]))
+            relation = relation.wrapped(self.names, columns)
+        condition = self.expression(node.condition, relation)
+        relation.select = relation.select.where(condition, copy=False)
+        return relation
+
+    def _project(self, node: plan.Project, needed: list[Column]) -> Relation:
+        made = {column: node.columns[column] for column in needed if column in node.columns}
+        relation = self._ready(node.input, made.values(), [column for column in needed if column not in made])
+        if made and relation.is_closed:
+            columns = [
+                c
+                for c in dict.fromkeys([*needed, *(c for e in made.values() for c in plan.columns_of(e))])
+                if c not in made
+            ]
+            relation = relation.wrapped(self.names, columns)
+        computed = {column: self.expression(value, relation) for column, value in made.items()}
+        return Relation(relation.select, {**relation.columns, **computed}, relation.order, relation.is_closed)
+
+    def _aggregate(self, node: plan.Aggregate, needed: list[Column]) -> Relation:
+        measures = {column: value for column, value in node.measures.items() if column in needed}
+        values = [*node.keys.values(), *measures.values()]
+        relation = self._ready(node.input, values, [])
+        if relation.is_closed:
+            columns = list(dict.fromkeys(column for value in values for column in plan.columns_of(value)))
+            relation = relation.wrapped(self.names, columns)
+        projections = [
+            exp.alias_(self.expression(value, relation), self.names.of(column), quoted=True)
+            for column, value in {**node.keys, **measures}.items()
+        ]
+        select = relation.select.select(
+            *(projections or [exp.alias_(exp.Count(this=exp.Star()), self.names.fresh("rows"), quoted=True)]),
+            append=False,
+            copy=False,
+        )
+        keys = [self.expression(value, relation) for value in node.keys.values()]
+        keys = [key for key, value in zip(keys, node.keys.values(), strict=True) if not isinstance(value, Constant)]
+        if node.keys and not keys:  # grouping by a constant: one group if there are rows, else none
+            select = select.having(
+                exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0)), copy=False
+            )
+        select = select.group_by(*keys, copy=False) if keys else select
+        return of_select(select, self.names, [*node.keys, *measures])
+
+    def _order(self, node: plan.Order, needed: list[Column]) -> Relation:
+        relation = self._ready(node.input, [key.expression for key in node.keys], needed)
+        relation.order = [(self.expression(key.expression, relation), key.descends) for key in node.keys]
+        return relation
+
+    def _limit(self, node: plan.Limit, needed: list[Column]) -> Relation:
+        relation = self.node(node.input, needed)
+        if relation.is_closed:
+            relation = relation.wrapped(self.names, needed)
+        relation.select = ordered(relation.select, relation.order).limit(node.count, copy=False)
+        relation.is_closed = True
+        return relation
+
+    def _dedup(self, node: plan.Dedup, needed: list[Column]) -> Relation:
+        values = [*node.keys, *(key.expression for key in node.order)]
+        relation = self._ready(node.input, values, needed)
+        if relation.is_closed:
+            columns = list(dict.fromkeys([*needed, *(c for value in values for c in plan.columns_of(value))]))
+            relation = relation.wrapped(self.names, columns)
+        keys = [self.expression(key, relation) for key in node.keys]
+        order = [
+            exp.Ordered(this=self.expression(key.expression, relation), desc=key.descends, nulls_first=False)
+            for key in node.order
+        ] or [exp.Ordered(this=key.copy(), nulls_first=False) for key in keys]
+        number = exp.Window(this=exp.RowNumber(), partition_by=keys, order=exp.Order(expressions=order), spec=None)
+        place = Column("place", LONG)
+        relation.columns[place] = number
+        outer = relation.wrapped(self.names, [*needed, place])
+        is_first = exp.EQ(this=outer.get(place), expression=exp.Literal.number(1))
+        outer.select = outer.select.where(is_first, copy=False)
+        return outer
+
+    def _expand(self, node: plan.Expand, needed: list[Column]) -> Relation:
+        d = self.dialect
+        others = [column for column in needed if column is not node.element]
+        relation = self._ready(node.input, [node.array], others)
+        if relation.is_closed:
+            relation = relation.wrapped(self.names, list(dict.fromkeys([*others, *plan.columns_of(node.array)])))
+        values = self.expression(node.array, relation)
+        if node.limit is not None:
+            name = d.pick(duckdb="list_slice", spark="slice")
+            values = d.call(name, values, d.long(1), exp.Cast(this=d.long(node.limit), to=exp.DataType.build("int")))
+        single = d.list_of([d.null(node.element.type)], node.element.type)
+        size = d.call("coalesce", d.size(values.copy()), d.long(0))
+        filled = d.case((d.equal(size, d.long(0)), single), default=values)
+        relation.columns[node.element] = d.call(d.pick(duckdb="unnest", spark="explode"), filled)
+        return relation.wrapped(self.names, [*others, node.element])
+
+    def _union(self, node: plan.Union, needed: list[Column]) -> Relation:
+        sides: list[exp.Expression] = []
+        for place, part in enumerate((node.left, node.right)):
+            values = [node.columns[column][place] for column in needed]
+            relation = self._ready(part, values, [])
+            if relation.is_closed:
+                relation = relation.wrapped(
+                    self.names, list(dict.fromkeys(c for v in values for c in plan.columns_of(v)))
+                )
+            cells = [self.expression(value, relation) for value in values]
+            row = self._row(cells, needed)
+            sides.append(relation.select.select(*row.expressions, append=False, copy=False))
+        return of_select(self._united(sides), self.names, needed)
+
+    def _join(self, node: plan.Join, needed: list[Column]) -> Relation:
+        left_has, right_has = set(self._defined(node.left)), set(self._defined(node.right))
+        sides: list[tuple[Relation, list[Column]]] = []
+        for place, (part, has) in enumerate(((node.left, left_has), (node.right, right_has))):
+            keys = [pair[place] for pair in node.pairs]
+            wanted = [column for column in needed if column in has]
+            wanted = list(dict.fromkeys([*wanted, *(c for key in keys for c in plan.columns_of(key))]))
+            sides.append((self.node(part, wanted).wrapped(self.names, wanted, keeps_order=place == 0), wanted))
+        (left, _), (right, _) = sides
+        conditions = [
+            exp.EQ(this=self.expression(first, left), expression=self.expression(second, right))
+            for first, second in node.pairs
+        ]
+        table = right.select.args.get("from_") or right.select.args["from"]
+        join = exp.Join(this=table.this, on=exp.and_(*conditions), kind=None, side=None)
+        join.set("side" if node.kind != "inner" else "kind", _KINDS[node.kind])
+        left.select.append("joins", join)
+        merged = Relation(left.select, {**left.columns, **right.columns}, left.order)
+        return merged.wrapped(self.names, needed)
+
+    def _defined(self, node: plan.Node) -> Iterable[Column]:
+        """The columns that a node has."""
+        if isinstance(node, plan.Scan):
+            yield from (*node.columns.values(), *node.attributes.values())
+        elif isinstance(node, plan.Values):
+            yield from node.columns
+        elif isinstance(node, plan.Aggregate):
+            yield from (*node.keys, *node.measures)
+        elif isinstance(node, plan.Union):
+            yield from node.columns
+        elif isinstance(node, plan.Series):
+            yield from (*node.keys, node.timeframe, node.interval, *node.arrays.values())
+        else:
+            if isinstance(node, plan.Project):
+                yield from node.columns
+            elif isinstance(node, plan.Expand):
+                yield node.element
+            for part in plan.inputs(node):
+                yield from self._defined(part)
+
+    def _series(self, node: plan.Series, needed: list[Column]) -> Relation:
+        relation = self._ready(node.input, plan.expressions(node), [])
+        if relation.is_closed:
+            columns = list(dict.fromkeys(c for value in plan.expressions(node) for c in plan.columns_of(value)))
+            relation = relation.wrapped(self.names, columns)
+        return lower_series(self, node, relation)

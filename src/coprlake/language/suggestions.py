@@ -1,0 +1,20 @@
+"""The nearest of the words that would have been right."""
+
+import difflib
+from collections.abc import Iterable
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that this one was probably meant to be."""
+    words = {name.lower(): name for name in known}
+    lowered = word.lower()
+    if lowered in words:
+        return words[lowered]
+    found = difflib.get_close_matches(lowered, words, n=1, cutoff=0.6)
+    return words[found[0]] if found else None
+
+
+def hint(word: str, known: Iterable[str]) -> str:
+    """``; did you mean x?``, or nothing."""
+    found = nearest(word, known)
+    return f"; did you mean {found}?" if found else ""

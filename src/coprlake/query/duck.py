@@ -1,0 +1,188 @@
+"""DuckDB in this process: one database in memory for all queries, a connection for each.
+
+A query with a memory limit of its own gets a database of its own.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from coprlake.errors import CoprlakeError, QueryError, QueryLimitError
+from coprlake.language.functions.kernels import Kernel
+from coprlake.query.limits import Deadline, Limits
+
+if TYPE_CHECKING:
+    pass
+
+_ROWS: Final = 65_536
+_lock = threading.Lock()
+_shared: "_Database | None" = None
+
+
+class _Database:
+    """A database and the functions of ours that it knows."""
+
+    def __init__(self, limits: Limits) -> None:
+        import duckdb
+
+        settings: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+        if limits.memory_bytes is not None:
+            settings["memory_limit"] = f"{max(1, limits.memory_bytes // 2**20)}MiB"
+            settings["max_temp_directory_size"] = "0KiB"
+        if limits.threads is not None:
+            settings["threads"] = limits.threads
+        self.connection = duckdb.connect(":memory:", config=settings)
+        self.connection.execute(
+            "SET TimeZone = 'UTC'; SET preserve_insertion_order = true; SET enable_progress_bar = false"
+        )
+        self._known: set[str] = set()
+        self._lock = threading.Lock()
+
+    def learn(self, kernels: dict[str, Kernel]) -> None:
+        """Make functions of ours known."""
+        with self._lock:
+            for name, kernel in kernels.items():
+                if name in self._known:
+                    continue
+                self.connection.create_function(
+                    name,
+                    _of_columns(kernel),
+                    [_duck_type(kind) for kind in kernel.inputs],
+                    _duck_type(kernel.output),
+                    type="arrow",
+                    null_handling="special",
+                )
+                self._known.add(name)
+
+
+def _of_columns(kernel: Kernel) -> Any:
+    """The kernel as DuckDB calls it: with chunked arrays, for one array."""
+
+    def run(*columns: Any) -> pa.Array:
+        arrays = [column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in columns]
+        return kernel.run(*arrays)
+
+    return run
+
+
+def _duck_type(kind: pa.DataType) -> str:
+    """The name of a type in DuckDB."""
+    if pa.types.is_list(kind):
+        return f"{_duck_type(kind.value_type)}[]"
+    if pa.types.is_struct(kind):
+        return f"STRUCT({', '.join(f'{chr(34)}{field.name}{chr(34)} {_duck_type(field.type)}' for field in kind)})"
+    if pa.types.is_map(kind):
+        return "MAP(VARCHAR, VARCHAR)"
+    names = {pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN", pa.string(): "VARCHAR"}
+    return names[kind]
+
+
+def _database(limits: Limits) -> _Database:
+    global _shared
+    if limits.memory_bytes is not None or limits.threads is not None:
+        return _Database(limits)
+    with _lock:
+        if _shared is None:
+            _shared = _Database(limits)
+        return _shared
+
+
+class Connection:
+    """A connection for one query."""
+
+    def __init__(self, limits: Limits, deadline: Deadline, text: str) -> None:
+        self._database = _database(limits)
+        self._cursor = self._database.connection.cursor()
+        self._deadline = deadline
+        self._limits = limits
+        self._text = text
+        self._timer: threading.Timer | None = None
+
+    def learn(self, kernels: dict[str, Kernel]) -> None:
+        """Make functions of ours known."""
+        self._database.learn(kernels)
+
+    def register(self, name: str, data: Any) -> None:
+        """Give Arrow data a name."""
+        self._cursor.register(name, data)
+
+    def run(self, sql: str) -> Iterator[pa.RecordBatch]:
+        """The result of a query, in batches."""
+        with self._guarded():
+            reader = self._cursor.sql(sql).to_arrow_reader(_ROWS)
+        while True:
+            with self._guarded():
+                try:
+                    batch = reader.read_next_batch()
+                except StopIteration:
+                    return
+            yield batch
+
+    def value(self, sql: str) -> Any:
+        """The rows of a small query."""
+        with self._guarded():
+            return self._cursor.execute(sql).fetchall()
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Stop what takes too long, and say in our words what DuckDB says in its own."""
+        import duckdb
+
+        self._deadline.check()
+        left = self._deadline.left
+        timer = None if left is None else threading.Timer(left, self._cursor.interrupt)
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        try:
+            yield
+        except duckdb.InterruptException as error:
+            raise self._deadline.error() from error
+        except duckdb.OutOfMemoryException as error:
+            raise self._too_large() from error
+        except duckdb.Error as error:
+            raise self._explained(error) from error
+        except pa.ArrowException as error:
+            raise self._explained(error) from error
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _too_large(self) -> QueryLimitError:
+        allowed = "" if self._limits.memory_bytes is None else f" than {self._limits.memory_bytes / 2**20:,.0f} MiB"
+        return QueryLimitError(
+            f"the query needs more memory{allowed}; narrow its time or filters, group by fewer values, or raise the limit"
+        )
+
+    def _explained(self, error: Exception) -> CoprlakeError:
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, CoprlakeError):
+                return cause
+            cause = cause.__cause__ or cause.__context__
+        return explained(str(error), self._text, self._deadline)
+
+    def close(self) -> None:
+        """Let go of what the query held."""
+        self._cursor.close()
+
+
+def explained(message: str, text: str, deadline: Deadline) -> CoprlakeError:
+    """What went wrong while a query ran, in words of the language."""
+    low = message.lower()
+    if "interrupt" in low and deadline.left == 0.0:
+        return deadline.error()
+    if "out of memory" in low:
+        return QueryLimitError("the query needs more memory than it may have; narrow its time or filters")
+    if "overflow" in low or "out of range" in low or "conversion error" in low:
+        return QueryError(f"a number does not fit into 64 bits: {_first_line(message)}", text)
+    if "slots; raise the interval" in low:
+        return QueryError("makeTimeseries would make more than 1,500 slots; raise the interval", text)
+    return QueryError(f"the query failed: {_first_line(message)}", text)
+
+
+def _first_line(message: str) -> str:
+    return message.strip().splitlines()[0][:300] if message.strip() else "no reason was given"

@@ -1,0 +1,275 @@
+"""How a table comes to DuckDB: as Arrow data that was searched here, or as Parquet files that DuckDB reads itself.
+
+Where pruning leaves little, or some records are not committed yet, they are found here and handed over. Where it leaves
+much, DuckDB reads the files that are left, and of them only the columns that the query needs.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from coprlake.files import Folder
+from coprlake.language.functions.operators import from_text
+from coprlake.language.plan import Column
+from coprlake.language.pruning import Pruning
+from coprlake.language.sql.dialect import DuckDialect
+from coprlake.language.sql.lowering import ScanNeeds
+from coprlake.language.types import from_arrow
+from coprlake.predicate.predicates import EVERYTHING
+from coprlake.query.limits import Deadline
+from coprlake.query.options import SearchOptions
+from coprlake.query.planning import FOREVER, View
+from coprlake.query.report import SearchReport
+from coprlake.query.search import Search
+from coprlake.query.shares import Share, SharePlan, plan, read_share
+from coprlake.records import ATTRIBUTES, TIMESTAMP
+from coprlake.segment.sealed import SealedSegment
+from coprlake.table.partitioning import constants
+
+LITTLE_BYTES: Final = 96 * 1024 * 1024
+"""So much compressed data is searched here; more is left to DuckDB's own reader."""
+
+_GLOB = re.compile(r"[*?\[\]]")
+
+
+@dataclass
+class ScanReport:
+    """How a table was read."""
+
+    table: str
+    way: str
+    columns: list[str]
+    predicate: str
+    search: SearchReport
+    files: int = 0
+    ignored: list[str] = field(default_factory=list)
+
+
+class TableScan:
+    """One table of one query."""
+
+    def __init__(self, uri: str, view: View, needs: ScanNeeds, pruning: Pruning, options: SearchOptions) -> None:
+        self._uri = uri
+        self._view = view
+        self._needs = needs
+        self._pruning = pruning
+        self._schema = view.snapshot.schema
+        for segment in view.uncommitted:
+            new = [item for item in segment.schema if item.name not in self._schema.names]
+            self._schema = pa.schema([*self._schema, *new])
+        self._options = SearchOptions(
+            since=FOREVER[0] if pruning.since is None else pruning.since,
+            until=FOREVER[1] if pruning.until is None else max(pruning.until, FOREVER[0]),
+            columns=tuple(self._read_columns()),
+            use_sketches=options.use_sketches,
+            strict=options.strict,
+            threads=options.threads,
+        )
+        self._d = DuckDialect()
+
+    def _read_columns(self) -> list[str]:
+        """The columns of the table that the query needs; at least one, to know how many records there are."""
+        scan = self._needs.scan
+        own = {column: name for name, column in scan.columns.items()}
+        names = [own[column] for column in self._needs.columns if column in own]
+        if any(column not in own for column in self._needs.columns):
+            names.append(ATTRIBUTES)
+        return list(dict.fromkeys(names)) or [TIMESTAMP if TIMESTAMP in self._schema.names else self._schema.names[0]]
+
+    def source(self, deadline: Deadline) -> tuple[exp.Expression, dict[str, Any], ScanReport]:
+        """What the query reads from, the Arrow data that it needs by name, and how it came about."""
+        columns = self._read_columns()
+        report = ScanReport(
+            self._needs.scan.table,
+            "",
+            columns,
+            str(self._pruning.predicate),
+            SearchReport(),
+            ignored=self._pruning.ignored,
+        )
+        if self._view.uncommitted:
+            search = Search(lambda: self._view, self._pruning.predicate, self._options)
+            report.way, report.search = "searched here, with records that are not committed yet", search.report
+            reader = self._checked(iter(search), deadline)
+            schema = pa.schema([self._schema.field(name) for name in columns])
+            return self._from_arrow(_plain_schema(schema), reader, report)
+        shares = plan(self._view.snapshot, self._pruning.predicate, self._options)
+        report.search = shares.report
+        report.files = len(shares.pieces)
+        if self._is_much(shares) and (groups := self._file_groups(shares, columns)) is not None:
+            report.way = "Parquet files, read by DuckDB"
+            return self._from_parquet(groups, columns), {}, report
+        schema = pa.schema([self._schema.field(name) for name in columns])
+        share = Share(self._uri, self._schema, schema, self._pruning.predicate, self._options, tuple(shares.pieces))
+        report.way = "searched here, handed over as Arrow data"
+        return self._from_arrow(schema, self._checked(read_share(share, shares.report), deadline), report)
+
+    def _is_much(self, shares: SharePlan) -> bool:
+        if self._pruning.predicate == EVERYTHING:
+            return bool(shares.pieces)
+        return shares.data_bytes > LITTLE_BYTES
+
+    def _checked(self, batches: Iterator[pa.RecordBatch], deadline: Deadline) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            deadline.check()
+            yield batch
+
+    # Arrow data
+
+    def _from_arrow(
+        self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], report: ScanReport
+    ) -> tuple[exp.Expression, dict[str, Any], ScanReport]:
+        places = {name: f"c{i}" for i, name in enumerate(schema.names)}
+        table = pa.Table.from_batches(
+            (batch.cast(schema) if batch.schema != schema else batch for batch in batches), schema
+        )
+        name = f"arrow_{self._needs.view}"
+        select = self._select({column: (places[column], schema.field(column).type) for column in schema.names})
+        tree = select.from_(exp.Table(this=exp.to_identifier(name, quoted=True)), copy=False)
+        return tree, {name: table.rename_columns(list(places.values()))}, report
+
+    # Parquet files
+
+    def _file_groups(self, shares: SharePlan, columns: list[str]) -> dict[Any, list[str]] | None:
+        """The files by what they have: their own types of the columns, and the constants of their partition.
+
+        None if DuckDB would not read them as we do.
+        """
+        folder = Folder.of(self._uri)
+        if not folder.is_local:
+            return None
+        segments = {segment.name: segment for segment in self._view.snapshot.segments}
+        groups: dict[Any, list[str]] = {}
+        for piece in shares.pieces:
+            segment = segments[piece.entry.name]
+            path = f"{folder.root}/{segment.entry.name}"
+            if _GLOB.search(path):
+                return None
+            kinds = self._kinds(segment, columns)
+            if kinds is None:
+                return None
+            groups.setdefault(kinds, []).append(path)
+        return groups
+
+    def _kinds(self, segment: SealedSegment, columns: list[str]) -> tuple[Any, ...] | None:
+        own = segment.metadata.schema.to_arrow_schema()
+        wanted = list(dict.fromkeys([*columns, *([TIMESTAMP] if self._options.is_bounded else [])]))
+        fixed: Mapping[str, pa.Scalar] = constants(segment.entry.partition, self._schema)
+        lowered = [name.lower() for name in own.names]
+        kinds: list[tuple[str, str, Any]] = []
+        for name in wanted:
+            if name in fixed:
+                kinds.append((name, "constant", fixed[name].as_py()))
+            elif name in own.names:
+                if lowered.count(name.lower()) > 1:
+                    return None
+                kind = own.field(name).type
+                if from_arrow(kind) is None:
+                    return None
+                kinds.append((name, "column", kind))
+            else:
+                kinds.append((name, "missing", None))
+        return tuple(kinds)
+
+    def _from_parquet(self, groups: dict[Any, list[str]], columns: list[str]) -> exp.Expression:
+        parts: list[exp.Expression] = []
+        for kinds, paths in groups.items():
+            sources: dict[str, Any] = {}
+            for name, what, value in kinds:
+                if name not in columns:
+                    continue
+                sources[name] = (name, value) if what == "column" else (None, value)
+            files = self._d.call("list_value", *(self._d.text(path) for path in paths))
+            select = self._select(sources).from_(self._d.call("read_parquet", files), copy=False)
+            condition = self._time_condition({name: what for name, what, _ in kinds})
+            parts.append(select if condition is None else select.where(condition, copy=False))
+        return _union(parts)
+
+    def _time_condition(self, kinds: dict[str, str]) -> exp.Expression | None:
+        if not self._options.is_bounded:
+            return None
+        if kinds.get(TIMESTAMP) != "column":
+            return exp.false()
+        d, conditions = self._d, []
+        column = exp.Column(this=exp.to_identifier(TIMESTAMP, quoted=True))
+        for kind, moment, default in (
+            (exp.GTE, self._options.since, FOREVER[0]),
+            (exp.LT, self._options.until, FOREVER[1]),
+        ):
+            if moment != default:
+                bound = d.call("make_timestamptz", d.long(moment))
+                conditions.append(d.binary(kind, column.copy(), bound))
+        return d.both(*conditions)
+
+    # Columns
+
+    def _select(self, sources: dict[str, tuple[str | None, Any]]) -> exp.Select:
+        """The columns as the query knows them. A source is a column and its type, or none and a constant."""
+        scan = self._needs.scan
+        own = {column: name for name, column in scan.columns.items()}
+        keys = {column: name for name, column in scan.attributes.items()}
+        outputs: list[exp.Expression] = []
+        for column, name in self._needs.columns.items():
+            field_name = own.get(column)
+            value = self._column(column, sources[field_name]) if field_name else self._attribute(keys[column], sources)
+            outputs.append(exp.alias_(value, name, quoted=True))
+        return exp.Select(expressions=outputs or [exp.alias_(exp.Literal.number(1), "nothing", quoted=True)])
+
+    def _attribute(self, key: str, sources: dict[str, tuple[str | None, Any]]) -> exp.Expression:
+        source, kind = sources[ATTRIBUTES]
+        if source is None or kind is None:
+            return self._d.null(from_arrow(pa.string()))  # type: ignore[arg-type]
+        return self._d.entry(exp.Column(this=exp.to_identifier(source, quoted=True)), self._d.text(key))
+
+    def _column(self, column: Column, source: tuple[str | None, Any]) -> exp.Expression:
+        d, (name, kind) = self._d, source
+        if name is None:
+            return self._constant(column, kind)
+        value: exp.Expression = exp.Column(this=exp.to_identifier(name, quoted=True))
+        if column.type.kind == "timestamp":
+            if pa.types.is_date(kind):
+                value = exp.Cast(this=value, to=exp.DataType.build("timestamp"))
+            return d.call("epoch_us", value)
+        if column.type.kind == "duration":
+            return d.call("epoch_ns", value)
+        if column.type.kind in ("long", "double", "string", "array", "record"):
+            have = from_arrow(kind)
+            if have != column.type and have is not None and have.is_text:
+                return from_text(d, value, column.type)
+            return d.cast(value, column.type)
+        return value
+
+    def _constant(self, column: Column, value: Any) -> exp.Expression:
+        from coprlake.language.times import as_microseconds
+
+        d = self._d
+        if value is None:
+            return d.null(column.type)
+        if hasattr(value, "isoformat"):
+            import datetime
+
+            if not isinstance(value, datetime.datetime):
+                value = datetime.datetime(value.year, value.month, value.day, tzinfo=datetime.UTC)
+            return d.long(as_microseconds(value))
+        if isinstance(value, bool):
+            return d.true() if value else d.false()
+        if isinstance(value, int):
+            return d.long(value)
+        return d.double(value) if isinstance(value, float) else d.text(str(value))
+
+
+def _union(parts: list[exp.Expression]) -> exp.Expression:
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return exp.Union(this=_union(parts[:middle]), expression=_union(parts[middle:]), distinct=False)
+
+
+def _plain_schema(schema: pa.Schema) -> pa.Schema:
+    return pa.schema(
+        [pa.field(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in schema]
+    )

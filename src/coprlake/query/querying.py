@@ -1,0 +1,267 @@
+"""A query of the language, run on DuckDB in this process."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from coprlake.errors import NotFoundError, QueryError
+from coprlake.language.compiling import Compiled, compile_query
+from coprlake.language.relabeling import relabeled
+from coprlake.language.sql.lowering import Lowered
+from coprlake.language.types import arrow_type, carried_type
+from coprlake.query.duck import Connection
+from coprlake.query.duck_scan import ScanReport, TableScan
+from coprlake.query.limits import Deadline, Limits
+from coprlake.query.options import SearchOptions
+from coprlake.query.planning import View
+
+LOGS = "logs"
+"""The name of the table that a query is asked of."""
+
+
+@dataclass
+class QueryReport:
+    """What a query did.
+
+    Attributes:
+        engine: where it ran.
+        text: the query.
+        sql: what the engine was told.
+        scans: how each table was read.
+        rows: of the result.
+        warnings: what the user should know.
+        is_cut: whether there were more rows than the limit.
+        seconds: by phase: parse, plan, sql, prune, read, engine.
+    """
+
+    engine: str
+    text: str
+    sql: str = ""
+    scans: list[ScanReport] = field(default_factory=list)
+    rows: int = 0
+    warnings: list[str] = field(default_factory=list)
+    is_cut: bool = False
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def add(self, phase: str, began: float) -> None:
+        """Count the time since `began`."""
+        self.seconds[phase] = self.seconds.get(phase, 0.0) + time.perf_counter() - began
+
+
+class Catalog:
+    """The tables of a query: the one it is asked of, and those that it names by their paths."""
+
+    def __init__(
+        self, own: Callable[[], View], uri: str, open_other: Callable[[str], tuple[str, Callable[[], View]]]
+    ) -> None:
+        self._own = (uri, own)
+        self._open_other = open_other
+        self._tables: dict[str, tuple[str, Callable[[], View]]] = {}
+        self._views: dict[str, View] = {}
+
+    def schema(self, name: str, fail: Callable[[str], Any]) -> pa.Schema:
+        """The columns of a table."""
+        try:
+            view = self.view(name)[1]
+        except NotFoundError as error:
+            fail(str(error))
+            raise
+        schema = view.snapshot.schema
+        for segment in view.uncommitted:
+            new = [item for item in segment.schema if item.name not in schema.names]
+            schema = pa.schema([*schema, *new])
+        return schema
+
+    def view(self, name: str) -> tuple[str, View]:
+        """Where a table is, and its records; the same records however often it is asked."""
+        if name not in self._views:
+            self._tables[name] = self._own if name.lower() == LOGS else self._open_other(name)
+            self._views[name] = self._tables[name][1]()
+        return self._tables[name][0], self._views[name]
+
+
+class Query:
+    """A query that is understood, and its result when asked for it. Each call runs it anew."""
+
+    engine = "duckdb"
+
+    def __init__(
+        self,
+        text: str,
+        catalog: Callable[[], Catalog],
+        *,
+        limits: Limits | None = None,
+        variables: Mapping[str, Any] | None = None,
+        timeframe: tuple[int | None, int | None] = (None, None),
+        now: int | None = None,
+        options: SearchOptions | None = None,
+    ) -> None:
+        self._text = text
+        self._catalog = catalog
+        self._limits = limits or Limits()
+        self._variables = variables or {}
+        self._timeframe = timeframe
+        self._now = now
+        self._options = options or SearchOptions()
+        self._first: tuple[Catalog, Compiled] | None = None
+        self.compiled = self._compile()[1]
+        self.report = self._new_report(self.compiled)
+
+    def _compile(self) -> tuple[Catalog, Compiled]:
+        catalog = self._catalog()
+        compiled = compile_query(
+            self._text, catalog, now=self._now, variables=self._variables, timeframe=self._timeframe
+        )
+        self._first = (catalog, compiled)
+        return self._first
+
+    def _take(self) -> tuple[Catalog, Compiled]:
+        """What was compiled last, if it was not run yet; else compile again, since the table may have grown."""
+        found, self._first = self._first or self._compile(), None
+        self.compiled = found[1]
+        return found
+
+    def _new_report(self, compiled: Compiled) -> QueryReport:
+        return QueryReport(self.engine, self._text, warnings=compiled.warnings, seconds=dict(compiled.seconds))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the result."""
+        return self.compiled.schema
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was odd about the query, though it ran."""
+        return self.report.warnings
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The result as Arrow batches, while it is computed."""
+        catalog, compiled = self._take()
+        self.report = report = self._new_report(compiled)
+        deadline = Deadline(self._limits.seconds)
+        left = self._limits.rows
+        for batch in self._run(catalog, compiled, report, deadline):
+            if left is not None and batch.num_rows > left:
+                report.is_cut = True
+                batch = batch.slice(0, left)
+            report.rows += batch.num_rows
+            if batch.num_rows:
+                yield batch
+            left = None if left is None else left - batch.num_rows
+            if report.is_cut:
+                break
+        if report.is_cut:
+            report.warnings.append(
+                f"only the first {self._limits.rows:,} rows are returned; raise the limit of rows for more"
+            )
+
+    def _run(
+        self, catalog: Catalog, compiled: Compiled, report: QueryReport, deadline: Deadline
+    ) -> Iterator[pa.RecordBatch]:
+        lowered = _timed(report, "sql", lambda: compiled.lowered("duckdb"))
+        connection = Connection(self._limits, deadline, self._text)
+        try:
+            began = time.perf_counter()
+            tree = self._with_tables(catalog, compiled, lowered, connection, report, deadline)
+            connection.learn(lowered.dialect.kernels)
+            report.add("read", began)
+            report.sql = lowered.dialect.render(tree)
+            began = time.perf_counter()
+            for batch in connection.run(report.sql):
+                report.add("engine", began)
+                yield as_result(batch, compiled)
+                began = time.perf_counter()
+            report.add("engine", began)
+        finally:
+            connection.close()
+
+    def _with_tables(
+        self,
+        catalog: Catalog,
+        compiled: Compiled,
+        lowered: Lowered,
+        connection: Connection,
+        report: QueryReport,
+        deadline: Deadline,
+    ) -> exp.Expression:
+        """The SQL with what each table is read from in its place."""
+        sources: dict[str, exp.Expression] = {}
+        for needs in lowered.scans:
+            uri, view = catalog.view(needs.scan.table)
+            scan = TableScan(uri, view, needs, compiled.pruning_of(needs.scan), self._options)
+            tree, data, how = scan.source(deadline)
+            sources[needs.view] = tree
+            report.scans.append(how)
+            for name, table in data.items():
+                connection.register(name, table)
+
+        def put(node: exp.Expression) -> exp.Expression:
+            source = sources.get(node.name) if isinstance(node, exp.Table) else None
+            if source is None:
+                return node
+            alias = exp.TableAlias(this=exp.to_identifier(node.name, quoted=True))
+            return exp.Subquery(this=source.copy(), alias=alias)
+
+        return lowered.tree.transform(put, copy=False) if sources else lowered.tree
+
+    def arrow(self) -> pa.Table:
+        """The whole result as an Arrow table."""
+        batches = list(self.batches())
+        return pa.Table.from_batches(batches, self.schema)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The result as a stream of Arrow batches."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The result for any library that takes Arrow streams, Polars and DuckDB among them."""
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+    def pandas(self) -> Any:
+        """The result as a pandas data frame."""
+        return self.arrow().to_pandas()
+
+    def polars(self) -> Any:
+        """The result as a Polars data frame."""
+        try:
+            import polars
+        except ImportError as error:
+            raise NotFoundError("Polars is not installed; run: pip install polars") from error
+        return polars.from_arrow(self.arrow())
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The result row by row, as dicts."""
+        for batch in self.batches():
+            yield from batch.to_pylist()
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return self.rows()
+
+    def explain(self) -> QueryReport:
+        """Run the query, throw the result away, and tell what it took."""
+        for _ in self.batches():
+            pass
+        return self.report
+
+
+def as_result(batch: pa.RecordBatch, compiled: Compiled) -> pa.RecordBatch:
+    """A batch of the engine under the names and types of the query."""
+    columns = [
+        relabeled(relabeled(column, carried_type(kind)), arrow_type(kind))
+        for column, kind in zip(batch.columns, compiled.types.values(), strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=compiled.schema)
+
+
+def _timed(report: QueryReport, phase: str, work: Callable[[], Any]) -> Any:
+    began = time.perf_counter()
+    try:
+        return work()
+    except RecursionError as error:
+        raise QueryError("the query nests too deep; split it into several steps", report.text) from error
+    finally:
+        report.add(phase, began)
