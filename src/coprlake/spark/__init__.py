@@ -15,6 +15,8 @@ from typing import Any
 _EXPORTS = {
     "session": "sessions",
     "register": "registering",
+    "query": "querying",
+    "SparkQuery": "querying",
     "search": "searching",
     "plan_search": "searching",
     "SparkSearch": "searching",
