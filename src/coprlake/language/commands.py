@@ -213,10 +213,6 @@ def _moment(pipeline: Pipeline, argument: Argument) -> int:
     found = expressions.bind(argument.value)
     if isinstance(found, Constant) and found.type == DURATION:  # so long before now
         found = expressions.arithmetic("+", Constant(pipeline.session.now, TIMESTAMP), found, argument.span)
-    if isinstance(found, Apply) and found.function is FUNCTIONS["totimestamp"]:
-        inner = found.arguments[0]
-        if isinstance(inner, Constant) and isinstance(inner.value, str):
-            found = inner
     if isinstance(found, Constant) and isinstance(found.value, str):
         found = Constant(times.parse_time(found.value), TIMESTAMP)
     if not isinstance(found, Constant) or found.type != TIMESTAMP or found.value is None:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from coprlake.errors import QueryError
+from coprlake.errors import QueryError, UsageError
 from coprlake.language import syntax, times
 from coprlake.language.functions import operators
 from coprlake.language.functions.catalog import FUNCTIONS
-from coprlake.language.functions.registry import Function, Parameter
+from coprlake.language.functions.registry import Function, Parameter, named_type
 from coprlake.language.plan import Apply, Bound, Constant, Expr, InQuery, Lambda, walk
 from coprlake.language.scope import Scope, missing
 from coprlake.language.suggestions import hint
@@ -493,6 +493,8 @@ class Expressions:
                 f"{function.name} works on many records: use it in summarize or makeTimeseries", node.span
             )
         arguments = self._arguments(function, node)
+        if name == "totimestamp" and isinstance(arguments[0], Constant) and isinstance(arguments[0].value, str):
+            return Constant(times.parse_time(arguments[0].value), TIMESTAMP)  # so that it can prune
         if not function.is_aggregate:
             return self.invoke(function, arguments, node.span)
         assert self._aggregates is not None
@@ -555,9 +557,12 @@ class Expressions:
             self.session.fail(f"{parameter.name} of {function.name} has to be a constant", span)
         if isinstance(value, Constant) and isinstance(value.value, Months) and function.name != "bin":
             self.session.fail("months, quarters and years have no fixed length; add them to a time", span)
+        self._check(function, parameter, value, span)
         kinds = [kind for name in parameter.kinds for kind in (("long", "double") if name == "number" else (name,))]
-        if "any" in kinds or "T" in kinds or value.type.kind in kinds or value.type.kind == "null":
+        if "any" in kinds or "T" in kinds or value.type.kind in kinds:
             return value
+        if value.type.kind == "null":
+            return self.expect(value, named_type(kinds[0]), span, parameter.name)
         if value.type == LONG and "double" in kinds:
             return _cast(value, DOUBLE) if not isinstance(value, Constant) else Constant(float(value.value), DOUBLE)
         if value.type.is_loose:
@@ -569,9 +574,23 @@ class Expressions:
         wanted = " or ".join(parameter.kinds)
         self.session.fail(f"{parameter.name} of {function.name} has to be {wanted}, found {_a(value.type)}", span)
 
+    def _check(self, function: Function, parameter: Parameter, value: Expr, span: syntax.Span) -> None:
+        """Refuse a constant that makes no sense."""
+        is_null = isinstance(value, Constant) and value.value is None
+        if is_null and parameter.is_constant and "any" not in parameter.kinds and parameter.default is not None:
+            self.session.fail(f"{parameter.name} of {function.name} cannot be null", span)
+        check = function.checks.get(parameter.name)
+        parts = value.arguments if isinstance(value, Apply) and value.function is operators.LIST else (value,)
+        for part in parts if check else ():
+            if check and isinstance(part, Constant) and part.value is not None:
+                try:
+                    check(part.value)
+                except UsageError as error:
+                    self.session.fail(str(error), span)
+
     def invoke(self, function: Function, arguments: Sequence[Expr | None], span: syntax.Span) -> Expr:
         """A function of these arguments."""
-        kind = function.result_type([None if argument is None else argument.type for argument in arguments])
+        kind = function.type_for(arguments)
         if kind is None:
             kinds = ", ".join(str(argument.type) for argument in arguments if argument is not None)
             self.session.fail(f"{function.name} cannot be used with {kinds}: {function.signature}", span)

@@ -85,6 +85,8 @@ def _bounds(
     since, until = pipeline.timeframe
     if any(key in named for key in ("from", "to", "timeframe")):
         since, until = time_range(pipeline, named)  # type: ignore[operator]
+    if since is not None and until is None:
+        until = max(since, pipeline.session.now)
     interval, bins = None, DEFAULT_BINS
     if "interval" in named:
         length = pipeline.constant(scope, named["interval"], "duration", "interval")

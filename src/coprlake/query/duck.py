@@ -1,12 +1,13 @@
 """DuckDB in this process: one database in memory for all queries, a connection for each.
 
-A query with a memory limit of its own gets a database of its own.
+A query with limits of its own has a database to itself while it runs; it is kept for the next one with the same limits.
 """
 
+import atexit
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import contextmanager, suppress
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -14,12 +15,11 @@ from coprlake.errors import CoprlakeError, QueryError, QueryLimitError
 from coprlake.language.functions.kernels import Kernel
 from coprlake.query.limits import Deadline, Limits
 
-if TYPE_CHECKING:
-    pass
-
 _ROWS: Final = 65_536
 _lock = threading.Lock()
 _shared: "_Database | None" = None
+_idle: "list[tuple[Limits, _Database]]" = []
+_MOST_IDLE: Final = 4
 
 
 class _Database:
@@ -57,6 +57,15 @@ class _Database:
                 )
                 self._known.add(name)
 
+    def close(self) -> None:
+        """Let go of our functions, which hold on to DuckDB and it to them, or it complains when the process ends."""
+        import duckdb
+
+        with self._lock, suppress(duckdb.Error):
+            while self._known:
+                self.connection.remove_function(self._known.pop())
+            self.connection.close()
+
 
 def _of_columns(kernel: Kernel) -> Any:
     """The kernel as DuckDB calls it: with chunked arrays, for one array."""
@@ -80,21 +89,43 @@ def _duck_type(kind: pa.DataType) -> str:
     return names[kind]
 
 
-def _database(limits: Limits) -> _Database:
+def _take(limits: Limits) -> _Database:
     global _shared
-    if limits.memory_bytes is not None or limits.threads is not None:
-        return _Database(limits)
     with _lock:
-        if _shared is None:
-            _shared = _Database(limits)
-        return _shared
+        if limits == Limits():
+            if _shared is None:
+                _shared = _Database(limits)
+            return _shared
+        for place, (known, database) in enumerate(_idle):
+            if known == limits:
+                del _idle[place]
+                return database
+    return _Database(limits)
+
+
+def _give_back(limits: Limits, database: _Database) -> None:
+    if limits == Limits():
+        return
+    with _lock:
+        _idle.append((limits, database))
+        gone = _idle.pop(0)[1] if len(_idle) > _MOST_IDLE else None
+    if gone is not None:
+        gone.close()
+
+
+@atexit.register
+def _close_all() -> None:
+    for database in [_shared, *(database for _, database in _idle)]:
+        if database is not None:
+            database.close()
 
 
 class Connection:
     """A connection for one query."""
 
     def __init__(self, limits: Limits, deadline: Deadline, text: str) -> None:
-        self._database = _database(limits)
+        self._engine_limits = Limits(memory_bytes=limits.memory_bytes, threads=limits.threads)
+        self._database = _take(self._engine_limits)
         self._cursor = self._database.connection.cursor()
         self._deadline = deadline
         self._limits = limits
@@ -168,6 +199,7 @@ class Connection:
     def close(self) -> None:
         """Let go of what the query held."""
         self._cursor.close()
+        _give_back(self._engine_limits, self._database)
 
 
 def explained(message: str, text: str, deadline: Deadline) -> CoprlakeError:

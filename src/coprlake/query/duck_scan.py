@@ -16,7 +16,7 @@ from coprlake.files import Folder
 from coprlake.language.functions.operators import from_text
 from coprlake.language.plan import Column
 from coprlake.language.pruning import Pruning
-from coprlake.language.sql.dialect import DuckDialect
+from coprlake.language.sql.dialect import DuckDialect, simple_type
 from coprlake.language.sql.lowering import ScanNeeds
 from coprlake.language.types import from_arrow
 from coprlake.predicate.predicates import EVERYTHING
@@ -232,7 +232,7 @@ class TableScan:
         value: exp.Expression = exp.Column(this=exp.to_identifier(name, quoted=True))
         if column.type.kind == "timestamp":
             if pa.types.is_date(kind):
-                value = exp.Cast(this=value, to=exp.DataType.build("timestamp"))
+                value = exp.Cast(this=value, to=simple_type("TIMESTAMP"))
             return d.call("epoch_us", value)
         if column.type.kind == "duration":
             return d.call("epoch_ns", value)

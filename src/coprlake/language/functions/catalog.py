@@ -2,9 +2,14 @@
 
 from coprlake.language.functions import (  # noqa: F401
     aggregates,
+    bits,
     conversion,
+    documents,
+    hashing,
     matching,
     nulls,
+    numbers,
+    strings,
     time,
 )
 from coprlake.language.functions.registry import FUNCTIONS

@@ -4,9 +4,15 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from coprlake.language.sql.dialect import Dialect
 
 
 @dataclass(frozen=True)
@@ -29,13 +35,46 @@ class Kernel:
 def kernel(
     run: Callable[..., pa.Array], inputs: tuple[pa.DataType, ...], output: pa.DataType, **constants: Any
 ) -> Kernel:
-    """A kernel of a module-level function, with these of its arguments fixed."""
-    name = f"coprlake_{run.__name__.strip('_')}"
-    if constants:
-        name += (
-            "_"
-            + hashlib.blake2b(
-                repr(sorted(constants.items())).encode("utf-8", "surrogatepass"), digest_size=8
-            ).hexdigest()
-        )
+    """A kernel of a module-level function, with these of its arguments fixed.
+
+    Its name tells the constants and types apart, since an engine knows a function by its name alone.
+    """
+    told = repr((sorted(constants.items()), [str(kind) for kind in inputs], str(output)))
+    digest = hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    name = f"coprlake_{run.__name__.strip('_')}_{digest}"
     return Kernel(name, partial(run, **constants) if constants else run, inputs, output)
+
+
+def by_distinct(values: pa.Array, output: pa.DataType, of_one: Callable[[Any], Any]) -> pa.Array:
+    """A function of Python's, called once for each distinct value; null for null, and where it gives None."""
+    distinct = pc.dictionary_encode(values)
+    results = [of_one(value) for value in distinct.dictionary.to_pylist()]
+    return pa.array(results, output).take(distinct.indices)
+
+
+@dataclass(frozen=True)
+class _OfRecords:
+    """A function of several arrays as one of an array of records."""
+
+    run: Callable[..., pa.Array]
+
+    @property
+    def __name__(self) -> str:
+        return self.run.__name__
+
+    def __call__(self, records: pa.Array, **constants: Any) -> pa.Array:
+        return self.run(*records.flatten(), **constants)
+
+
+def call_together(
+    d: "Dialect",
+    run: Callable[..., pa.Array],
+    inputs: tuple[pa.DataType, ...],
+    output: pa.DataType,
+    *arguments: "exp.Expression",
+    **constants: Any,
+) -> "exp.Expression":
+    """A kernel of several arguments: they travel as one record, since DuckDB is given functions of one argument."""
+    names = [f"a{i}" for i in range(len(inputs))]
+    record = pa.struct(list(zip(names, inputs, strict=True)))
+    return d.kernel(kernel(_OfRecords(run), (record,), output, **constants), d.pack(names, arguments))

@@ -60,6 +60,37 @@ def _is_not_null(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     return d.no(d.is_null(args[0]))
 
 
+function(
+    "exists(value: any) -> boolean",
+    "Whether there is a value: the same as `isNotNull`.",
+    group=GROUP,
+    example="data record(a = null), record(a = 1) | fields x = exists(a)",
+    gives=[{"x": False}, {"x": True}],
+)(_is_not_null)
+
+
+@function(
+    "isTrueOrNull(value: boolean) -> boolean",
+    "Whether the value is not false.",
+    group=GROUP,
+    example="data record(a = true), record(a = false), record(a = null) | fields x = isTrueOrNull(a)",
+    gives=[{"x": True}, {"x": False}, {"x": True}],
+)
+def _is_true_or_null(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return d.call("coalesce", args[0], d.true())
+
+
+@function(
+    "isFalseOrNull(value: boolean) -> boolean",
+    "Whether the value is not true.",
+    group=GROUP,
+    example="data record(a = true), record(a = false), record(a = null) | fields x = isFalseOrNull(a)",
+    gives=[{"x": False}, {"x": True}, {"x": True}],
+)
+def _is_false_or_null(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return d.no(d.is_true(args[0]))
+
+
 def _without_keys(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     """A map without some of its keys."""
 

@@ -7,8 +7,8 @@ from sqlglot import exp
 
 from coprlake.language.functions.registry import Function, internal
 from coprlake.language.plan import Apply
-from coprlake.language.sql.dialect import Dialect
-from coprlake.language.types import BOOLEAN, DOUBLE, LONG, STRING, Type, member_names
+from coprlake.language.sql.dialect import Dialect, simple_type
+from coprlake.language.types import BOOLEAN, DOUBLE, LONG, Type, member_names
 from coprlake.predicate.values import NUMBER
 
 FROM_TEXT: Final = frozenset({"string", "long", "double", "boolean"})
@@ -101,14 +101,13 @@ def _element(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     """Counted from 0; a negative index counts from the end."""
     index = args[1]
     at = d.case((d.binary(exp.LT, index, d.long(0)), index.copy()), default=d.plus(index.copy(), d.long(1)))
-    return d.element(args[0], exp.Cast(this=at, to=exp.DataType.build("int")) if d.is_spark else at)
+    return d.element(args[0], exp.Cast(this=at, to=simple_type("INT")) if d.is_spark else at)
 
 
 def _json_member(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    name = d.pick(duckdb="json_extract_string", spark="get_json_object")
-    if d.is_spark:
-        return d.call(name, *args)
-    return d.case((d.call("json_valid", args[0]), d.call(name, args[0].copy(), args[1])), default=d.null(STRING))
+    from coprlake.language.functions.documents import at_path, parse_path  # which needs this module
+
+    return at_path(d, args[0], parse_path(str(getattr(node.arguments[1], "value"))))  # noqa: B009
 
 
 EQUAL: Final = _comparison("==")

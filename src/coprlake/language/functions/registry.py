@@ -7,11 +7,11 @@ kinds, ``T`` stands for one type that is the same at every place, ``number`` for
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from coprlake.language.plan import Apply
+from coprlake.language.plan import Apply, Expr
 from coprlake.language.types import (
     BOOLEAN,
     DOUBLE,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from coprlake.language.sql.dialect import Dialect
 
     Lowering: TypeAlias = Callable[["Dialect", Apply, Sequence[Any]], "exp.Expression"]
+    Check: TypeAlias = Callable[[Any], object]
 
 REQUIRED: Final = object()
 _NAMED: Final = {
@@ -97,6 +98,8 @@ class Function:
         result: read from the signature, or a function of the arguments' types.
         is_aggregate: whether it is over many records.
         examples: run by the tests on both engines.
+        checks: by parameter, what raises a UsageError for a constant that it cannot be.
+        result_of: the type of the result, where the arguments' types do not tell it.
     """
 
     name: str
@@ -108,13 +111,21 @@ class Function:
     result: str | Callable[[Sequence[Type | None]], Type | None]
     is_aggregate: bool = False
     examples: tuple[Example, ...] = field(default=())
+    checks: "Mapping[str, Check]" = field(default_factory=dict)
+    result_of: Callable[[Sequence[Expr | None]], Type | None] | None = None
+
+    def type_for(self, arguments: Sequence[Expr | None]) -> Type | None:
+        """Of the result, for these arguments; None if they do not go together."""
+        if self.result_of is not None:
+            return self.result_of(arguments)
+        return self.result_type([None if argument is None else argument.type for argument in arguments])
 
     def result_type(self, types: Sequence[Type | None]) -> Type | None:
         """Of the result, for arguments of these types; None if they do not go together."""
         if callable(self.result):
             return self.result(types)
         if "T" not in self.result:
-            return _named(self.result)
+            return named_type(self.result)
         shared: Type | None = NULL
         for parameter, kind in zip(self._for_each(len(types)), types, strict=True):
             if kind is not None and "T" in parameter.kinds:
@@ -135,9 +146,12 @@ FUNCTIONS: Final[dict[str, Function]] = {}
 """All functions, by their name in lower case."""
 
 
-def _named(text: str) -> Type:
+def named_type(text: str) -> Type:
+    """The type that a signature calls so; an array of which nothing is known has null in it."""
+    if text == "array":
+        return array(NULL)
     if text.startswith("array<"):
-        return array(_named(text[6:-1]))
+        return array(named_type(text[6:-1]))
     return _NAMED[text]
 
 
@@ -149,6 +163,8 @@ def function(
     example: str = "",
     gives: Sequence[dict[str, Any]] = (),
     result: Callable[[Sequence[Type | None]], Type | None] | None = None,
+    result_of: Callable[[Sequence[Expr | None]], Type | None] | None = None,
+    checks: "Mapping[str, Check] | None" = None,
     aggregate: bool = False,
 ) -> Callable[["Lowering"], "Lowering"]:
     """Put a function into the language; what is decorated says it in SQL.
@@ -160,6 +176,8 @@ def function(
         example: a query, with the rows that it `gives`.
         gives: rows as dicts; times as ISO texts, durations as nanoseconds.
         result: the type of the result, where the signature cannot tell.
+        result_of: the same, where it depends on constants.
+        checks: by parameter, what raises a UsageError for a bad constant.
         aggregate: whether it is over many records.
     """
 
@@ -175,6 +193,8 @@ def function(
             result or returns,
             aggregate,
             (Example(example, tuple(gives)),) if example else (),
+            checks or {},
+            result_of,
         )
         return sql
 

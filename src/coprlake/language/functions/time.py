@@ -10,7 +10,7 @@ from sqlglot import exp
 from coprlake.language.functions.kernels import kernel
 from coprlake.language.functions.registry import FUNCTIONS, function, internal
 from coprlake.language.plan import Apply, Constant
-from coprlake.language.sql.dialect import Dialect
+from coprlake.language.sql.dialect import Dialect, simple_type
 from coprlake.language.times import Months
 from coprlake.language.types import TIMESTAMP, Type
 
@@ -80,7 +80,7 @@ def _bin(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     if value.type.kind == "double":
         shifted = args[0] if origin is None else d.minus(args[0], origin)
         slot = d.call("floor", d.binary(exp.Div, shifted, d.double(float(step.value))))
-        start = d.times(exp.Cast(this=slot, to=exp.DataType.build("double")), d.double(float(step.value)))
+        start = d.times(exp.Cast(this=slot, to=simple_type("DOUBLE")), d.double(float(step.value)))
         return start if origin is None else d.plus(start, origin.copy())
     length = max(1, int(step.value) // (1000 if value.type.kind == "timestamp" else 1))
     shifted = args[0] if origin is None else d.minus(args[0], origin)

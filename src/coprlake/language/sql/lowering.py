@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from coprlake.language import plan
 from coprlake.language.plan import Bound, Column, Constant, Expr, InQuery, Lambda, Ref
-from coprlake.language.sql.dialect import DIALECTS, Dialect
+from coprlake.language.sql.dialect import DIALECTS, Dialect, simple_type
 from coprlake.language.sql.relation import Names, Relation, identifier, of_select, ordered
 from coprlake.language.sql.series import lower_series
 from coprlake.language.times import Months
@@ -250,7 +250,7 @@ class Lowering:
         values = self.expression(node.array, relation)
         if node.limit is not None:
             name = d.pick(duckdb="list_slice", spark="slice")
-            values = d.call(name, values, d.long(1), exp.Cast(this=d.long(node.limit), to=exp.DataType.build("int")))
+            values = d.call(name, values, d.long(1), exp.Cast(this=d.long(node.limit), to=simple_type("INT")))
         single = d.list_of([d.null(node.element.type)], node.element.type)
         size = d.call("coalesce", d.size(values.copy()), d.long(0))
         filled = d.case((d.equal(size, d.long(0)), single), default=values)

@@ -4,12 +4,13 @@ Where the timeframe is not known before the records are, its begin, end and inte
 query.
 """
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
 from coprlake.language.plan import Column, Series
-from coprlake.language.sql.dialect import Dialect
+from coprlake.language.sql.dialect import Dialect, simple_type
 from coprlake.language.sql.relation import Relation, identifier, of_select
 from coprlake.language.timeseries import DAY, MOST_SLOTS, STEPS, slots
 from coprlake.language.types import LONG, TIMEFRAME, array
@@ -33,7 +34,7 @@ def lower_series(lowering: "Lowering", node: Series, relation: Relation) -> Rela
         table = exp.Subquery(this=bounds, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
         relation.select = relation.select.join(table, join_type="cross", copy=False)
         start, interval, count = (identifier(name) for name in _BOUNDS)
-    slot = d.floor_divide(d.minus(time.copy(), start), interval)
+    slot = d.quotient(d.minus(time.copy(), start), interval)  # what is before the begin is left out below
     inside = d.both(
         exp.Not(this=d.is_null(time.copy())),
         d.binary(exp.GTE, time.copy(), start.copy()),
@@ -73,7 +74,7 @@ def _rated(d: Dialect, node: Series, column: Column, value: exp.Expression, inte
     rate = node.rates.get(column)
     if rate is None:
         return value
-    double = exp.DataType.build("double")
+    double = simple_type("DOUBLE")
     length = d.times(exp.Cast(this=interval.copy(), to=double), d.double(1000.0))
     return d.binary(exp.Div, d.times(exp.Cast(this=value, to=double), d.double(float(rate))), length)
 
@@ -91,36 +92,41 @@ def _measured_bounds(d: Dialect, node: Series, relation: Relation, time: exp.Exp
         append=False,
         copy=False,
     )
-    first, last = identifier("first"), identifier("last")
-    if bounds.interval is not None:
-        interval: exp.Expression = d.long(bounds.interval)
-    else:
-        span = d.minus(last, first)
-        ideal = d.floor_divide(d.plus(span, d.long(bounds.bins - 1)), d.long(bounds.bins))
-        days = d.floor_divide(d.plus(ideal.copy(), d.long(DAY - 1)), d.long(DAY))
-        branches = [(d.binary(exp.LTE, ideal.copy(), d.long(step)), d.long(step)) for step in STEPS]
-        interval = d.case(*branches, default=d.times(days, d.long(DAY)))
-    middle = exp.Select(
-        expressions=[identifier("first"), identifier("last"), exp.alias_(interval, _BOUNDS[1], quoted=True)]
-    ).from_(_named(inner, "b1"), copy=False)
-    step = identifier(_BOUNDS[1])
-    start = d.times(d.floor_divide(first.copy(), step.copy()), step.copy())
-    behind = d.plus(d.minus(last.copy(), start.copy()), d.minus(step.copy(), d.long(1)))
-    count = d.floor_divide(behind, step.copy())
+    first, last, step = identifier("first"), identifier("last"), identifier(_BOUNDS[1])
+    span = d.minus(last, first)
+    ideal = d.floor_divide(d.plus(span, d.long(bounds.bins - 1)), d.long(bounds.bins))
+    levels = _level(inner, [exp.alias_(ideal, "ideal", quoted=True)], keep=("first", "last"))
+    levels = _level(
+        levels, [exp.alias_(_interval(d, bounds.interval), _BOUNDS[1], quoted=True)], keep=("first", "last")
+    )
+    start = d.times(d.floor_divide(first.copy(), step), step.copy())
+    levels = _level(levels, [exp.alias_(start, _BOUNDS[0], quoted=True)], keep=("last", _BOUNDS[1]))
+    behind = d.plus(d.minus(last.copy(), identifier(_BOUNDS[0])), d.minus(step.copy(), d.long(1)))
+    count = exp.alias_(d.floor_divide(behind, step.copy()), "counted", quoted=True)
+    levels = _level(levels, [count], keep=_BOUNDS[:2])
     failing = d.call(
         d.pick(duckdb="error", spark="raise_error"), d.text(f"more than {MOST_SLOTS} slots; raise the interval")
     )
+    counted = identifier("counted")
     checked = d.case(
-        (d.binary(exp.GT, count, d.long(MOST_SLOTS)), exp.Cast(this=failing, to=exp.DataType.build("bigint"))),
-        default=count.copy(),
+        (d.binary(exp.GT, counted, d.long(MOST_SLOTS)), exp.Cast(this=failing, to=simple_type("BIGINT"))),
+        default=counted.copy(),
     )
-    return exp.Select(
-        expressions=[
-            exp.alias_(start, _BOUNDS[0], quoted=True),
-            step,
-            exp.alias_(checked, _BOUNDS[2], quoted=True),
-        ]
-    ).from_(_named(middle, "b2"), copy=False)
+    return _level(levels, [exp.alias_(checked, _BOUNDS[2], quoted=True)], keep=_BOUNDS[:2])
+
+
+def _level(inner: exp.Expression, new: list[exp.Expression], keep: Iterable[str]) -> exp.Select:
+    """One level further out, so that what is computed twice is a name the second time."""
+    return exp.Select(expressions=[*map(identifier, keep), *new]).from_(_named(inner, "b"), copy=False)
+
+
+def _interval(d: Dialect, given: int | None) -> exp.Expression:
+    if given is not None:
+        return d.long(given)
+    ideal = identifier("ideal")
+    days = d.floor_divide(d.plus(ideal, d.long(DAY - 1)), d.long(DAY))
+    branches = [(d.binary(exp.LTE, ideal.copy(), d.long(step)), d.long(step)) for step in STEPS]
+    return d.case(*branches, default=d.times(days, d.long(DAY)))
 
 
 def _named(select: exp.Expression, alias: str) -> exp.Subquery:

@@ -1,0 +1,52 @@
+"""Indexes into texts and arrays: from 0, negative ones from the end, and none that is out of range."""
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import exp
+
+from coprlake.language.functions.matching import constant_at
+from coprlake.language.plan import Apply
+from coprlake.language.sql.dialect import Dialect
+
+Sql = Sequence["exp.Expression | None"]
+
+_FAR = 2**31 - 2
+
+
+def span(d: Dialect, node: Apply, args: Sql, length: exp.Expression) -> tuple[exp.Expression, exp.Expression]:
+    """Arguments `from` and `to`, the second and third, as a begin counted from 1 and a count for the engine."""
+    begin = _place(d, constant_at(node, 1), args[1], length)
+    end = length.copy() if args[2] is None else _place(d, constant_at(node, 2), args[2], length)
+    count = d.call("greatest", d.long(0), d.minus(end, begin))
+    return _number(d, d.plus(begin.copy(), d.long(1))), _number(d, count)
+
+
+def _place(d: Dialect, known: object, index: exp.Expression | None, length: exp.Expression) -> exp.Expression:
+    """An index between 0 and the length."""
+    if isinstance(known, int) and known >= 0:
+        return d.long(min(known, _FAR)) if known == 0 else d.call("least", length.copy(), d.long(known))
+    assert index is not None
+    from_end = d.call("greatest", d.long(0), d.plus(length.copy(), index.copy()))
+    if isinstance(known, int):
+        return from_end
+    is_negative = d.binary(exp.LT, index, d.long(0))
+    place = d.case((is_negative, from_end), default=d.call("least", length.copy(), index.copy()))
+    return d.case((d.is_null(index.copy()), exp.Null()), default=place)
+
+
+def in_range_of(
+    d: Dialect, index: exp.Expression, length: exp.Expression, at: Callable[[exp.Expression], exp.Expression]
+) -> exp.Expression:
+    """What is at an index, for the engine counted from 1; null where nothing is."""
+    is_after = d.both(d.binary(exp.GTE, index, d.long(0)), d.binary(exp.LT, index.copy(), length))
+    is_before = d.both(
+        d.binary(exp.LT, index.copy(), d.long(0)),
+        d.binary(exp.GTE, d.plus(length.copy(), index.copy()), d.long(0)),
+    )
+    place = d.case((is_after, index.copy()), (is_before, d.plus(length.copy(), index.copy())), default=exp.Null())
+    return at(_number(d, d.plus(place, d.long(1))))
+
+
+def _number(d: Dialect, number: exp.Expression) -> exp.Expression:
+    """As the type that the engine counts in; it is known to fit."""
+    return exp.Cast(this=number, to=exp.DataType.build("int" if d.is_spark else "bigint"))
