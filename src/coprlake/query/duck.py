@@ -68,11 +68,10 @@ class _Database:
 
 
 def _of_columns(kernel: Kernel) -> Any:
-    """The kernel as DuckDB calls it: with chunked arrays, for one array."""
+    """The kernel as DuckDB calls it: with a chunked array, for an array."""
 
-    def run(*columns: Any) -> pa.Array:
-        arrays = [column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in columns]
-        return kernel.run(*arrays)
+    def run(column: Any) -> pa.Array:
+        return kernel.run(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
 
     return run
 

@@ -198,14 +198,10 @@ class SparkQuery(Query):
         return explained_failure(error)
 
 
-def _for_spark(kernel: Kernel) -> Callable[..., pa.Array]:
-    """The kernel as Spark calls it; by position, so that its fixed arguments stay as they are."""
+def _for_spark(kernel: Kernel) -> Callable[[pa.Array], pa.Array]:
+    """The kernel as Spark calls it: Spark looks at the parameters, and would see those that are fixed."""
     run = kernel.run
-    if len(kernel.inputs) == 1:
-        return lambda first: run(first)
-    if len(kernel.inputs) == 2:
-        return lambda first, second: run(first, second)
-    return lambda first, second, third: run(first, second, third)
+    return lambda column: run(column)
 
 
 def _view(table: Table) -> Callable[[], View]:

@@ -12,6 +12,7 @@ from sqlglot import exp
 from coprlake.language import plan
 from coprlake.language.plan import Bound, Column, Constant, Expr, InQuery, Lambda, Ref
 from coprlake.language.sql.dialect import DIALECTS, Dialect, simple_type
+from coprlake.language.sql.iterating import iterated
 from coprlake.language.sql.relation import Names, Relation, identifier, of_select, ordered
 from coprlake.language.sql.series import lower_series
 from coprlake.language.times import Months
@@ -103,14 +104,12 @@ class Lowering:
         return d.long(held) if isinstance(held, int) else d.text(str(held))
 
     def _lambda(self, value: Lambda, relation: Relation) -> exp.Expression:
-        def body(element: exp.Expression) -> exp.Expression:
-            self._bound.setdefault(value.bound.name, []).append(element)
-            try:
-                return self.expression(value.body, relation)
-            finally:
-                self._bound[value.bound.name].pop()
-
-        return self.dialect.transform(self.expression(value.array, relation), body)
+        bound = self.dialect.bound_name()
+        stack = self._bound.setdefault(value.bound.name, [])
+        stack.append(exp.column(bound))
+        body = self.expression(value.body, relation)
+        stack.pop()
+        return iterated(self.dialect, self.expression(value.array, relation), bound, body)
 
     def _in_query(self, value: InQuery, relation: Relation) -> exp.Expression:
         inner = self.node(value.node, [value.column])
