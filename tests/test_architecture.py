@@ -13,6 +13,7 @@ LAYERS = [
     {"bits"},
     {"sketch", "tokens"},
     {"predicate"},
+    {"dpl"},
     {"segment", "intake"},
     {"table"},
     {"query"},

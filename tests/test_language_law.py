@@ -156,11 +156,14 @@ texts = st.one_of(
     st.sampled_from(["*rror", "err*", "*og*", "10.0.0.1*", "user login"]),
 )
 fields = st.sampled_from(FIELDS)
+VALUES = {name: sorted({row[name] for row in ROWS if row.get(name)}) or ["x"] for name in FIELDS}
 
 
 @st.composite
 def leaves(draw: st.DrawFn) -> Condition:
-    field, text = draw(fields), draw(texts)
+    field = draw(fields)
+    own = st.sampled_from(VALUES[field])
+    text = draw(st.one_of(texts, own, own))
     kind = draw(st.integers(0, 11))
     if kind == 0:
         return _leaf("contains", lambda value, part: part in value, field, text)
@@ -184,7 +187,7 @@ def leaves(draw: st.DrawFn) -> Condition:
     if kind == 9:
         return _operator("<", lambda value, other: value.encode() < other.encode(), field, text)
     if kind == 10:
-        choices = draw(st.lists(texts, min_size=1, max_size=3))
+        choices = draw(st.lists(st.one_of(texts, own, own), min_size=1, max_size=3))
         inner = ", ".join(map(_quoted, choices))
         return Condition(f"in({field}, {inner})", _leaf("", lambda value, _: value in choices, field, "").means)
     return _operator("~", _phrase, field, text)

@@ -33,7 +33,7 @@ from coprlake.language.plan import (
 from coprlake.language.scope import Scope
 from coprlake.language.suggestions import hint
 from coprlake.language.syntax import Argument, Block, Command, Group, Name
-from coprlake.language.tables import Tables
+from coprlake.language.tables import LOGS, Tables
 from coprlake.language.timeseries import make_timeseries
 from coprlake.language.types import BOOLEAN, DURATION, LONG, MAP, NULL, STRING, TIMESTAMP, Type, array, common_type
 from coprlake.records import ATTRIBUTES
@@ -170,7 +170,7 @@ def _fetch(pipeline: Pipeline, step: Command, _: Scope | None) -> Scope:
     )
     target = pipeline.only(step, plain)[0].value
     if isinstance(target, Name):
-        name = target.text
+        name = _own_table(pipeline, target)
     elif isinstance(target, syntax.Literal) and isinstance(target.value, str):
         name = target.value
     else:
@@ -184,6 +184,13 @@ def _fetch(pipeline: Pipeline, step: Command, _: Scope | None) -> Scope:
     pipeline.timeframe = (since, until)
     schema = pipeline.tables.schema(name, lambda problem: pipeline.fail(problem, target.span))
     return scopes.of_table(name, schema, since, until)
+
+
+def _own_table(pipeline: Pipeline, target: Name) -> str:
+    if target.text.lower() != LOGS:
+        known = hint(target.text, [LOGS])
+        pipeline.fail(f'there is no table {target.text}{known or "; this one is logs"}; a path goes in quotes', target.span)
+    return LOGS
 
 
 def time_range(pipeline: Pipeline, named: dict[str, Argument]) -> tuple[int | None, int | None]:
@@ -270,7 +277,7 @@ def _from_json(expressions: Expressions, value: Any, span: syntax.Span) -> Expr:
 def _describe(pipeline: Pipeline, step: Command, _: Scope | None) -> Scope:
     plain, _named = pipeline.split(step)
     target = pipeline.only(step, plain)[0].value
-    name = target.text if isinstance(target, Name) else str(getattr(target, "value", ""))
+    name = _own_table(pipeline, target) if isinstance(target, Name) else str(getattr(target, "value", ""))
     schema = pipeline.tables.schema(name, lambda problem: pipeline.fail(problem, target.span))
     fields = scopes.of_table(name, schema, None, None).fields
     columns = [Column("field", STRING), Column("data_types", array(STRING))]

@@ -11,7 +11,7 @@ from coprlake.language.functions.catalog import FUNCTIONS
 from coprlake.language.functions.registry import Function, Parameter, named_type
 from coprlake.language.plan import Apply, Bound, Constant, Expr, InQuery, Lambda, walk
 from coprlake.language.scope import Scope, missing
-from coprlake.language.suggestions import hint
+from coprlake.language.suggestions import hint, nearest
 from coprlake.language.times import Months
 from coprlake.language.types import (
     BOOLEAN,
@@ -167,6 +167,12 @@ class Expressions:
 
     def _name(self, node: syntax.Name) -> Expr:
         found = self.scope.find(node.text)
+        if node.text not in self.scope.fields and found is not None:
+            near = nearest(node.text, self.scope.fields, cutoff=0.8)
+            if near is not None:
+                self.session.warn(
+                    f"{node.text} is no column, so it is looked for among the attributes; did you mean {near}?"
+                )
         if found is None:
             near = self.scope.nearest(node.text)
             self.session.warn(
@@ -272,8 +278,8 @@ class Expressions:
         if kind is None:
             return self.compare("==", operand, Constant(None, value.type))
         left, right = self.convert(operand, kind), self.convert(value, kind)
-        assert left is not None
-        assert right is not None
+        if left is None or right is None:
+            return self.compare("==", operand, Constant(None, value.type))
         return in_query(left, inner.node, right)
 
     def _index(self, node: syntax.Index) -> Expr:

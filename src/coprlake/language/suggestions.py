@@ -4,13 +4,13 @@ import difflib
 from collections.abc import Iterable
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that this one was probably meant to be."""
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known word that this one was probably meant to be; more likely with a higher `cutoff`."""
     words = {name.lower(): name for name in known}
     lowered = word.lower()
     if lowered in words:
         return words[lowered]
-    found = difflib.get_close_matches(lowered, words, n=1, cutoff=0.6)
+    found = difflib.get_close_matches(lowered, words, n=1, cutoff=cutoff)
     return words[found[0]] if found else None
 
 

@@ -1,9 +1,12 @@
 """What a query has to know of the tables that it names."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
+
+LOGS: Final = "logs"
+"""The name of the table that a query is asked of."""
 
 
 class Tables(Protocol):

@@ -12,15 +12,13 @@ from coprlake.errors import NotFoundError, QueryError
 from coprlake.language.compiling import Compiled, compile_query
 from coprlake.language.relabeling import relabeled
 from coprlake.language.sql.lowering import Lowered
+from coprlake.language.tables import LOGS
 from coprlake.language.types import arrow_type, carried_type
 from coprlake.query.duck import Connection
 from coprlake.query.duck_scan import ScanReport, TableScan
 from coprlake.query.limits import Deadline, Limits
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
-
-LOGS = "logs"
-"""The name of the table that a query is asked of."""
 
 
 @dataclass

@@ -22,13 +22,14 @@ from coprlake.language.functions.kernels import Kernel
 from coprlake.language.plan import Column
 from coprlake.language.sql.dialect import SparkDialect
 from coprlake.language.sql.lowering import Lowered, ScanNeeds
+from coprlake.language.tables import LOGS
 from coprlake.language.types import Type, from_arrow, member_names
 from coprlake.query.duck import explained
 from coprlake.query.duck_scan import ScanReport
 from coprlake.query.limits import Deadline, Limits
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
-from coprlake.query.querying import LOGS, Catalog, Query, QueryReport, as_result
+from coprlake.query.querying import Catalog, Query, QueryReport, as_result
 from coprlake.records import ATTRIBUTES, TIMESTAMP
 from coprlake.spark.expressions import named
 from coprlake.spark.failures import explained as explained_failure

@@ -5,6 +5,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from coprlake.errors import UsageError
 from coprlake.language.functions.registry import FUNCTIONS, function, internal
 from coprlake.language.plan import Apply, Constant
 from coprlake.language.sql.dialect import Dialect
@@ -152,6 +153,11 @@ def _median(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     return _rounded(d, node, _quantile(d, args[0], 0.5))
 
 
+def _check_percentile(percentile: float) -> None:
+    if not 0 <= percentile <= 100:
+        raise UsageError(f"a percentile is from 0 to 100, found {percentile}")
+
+
 @function(
     "percentile(value: number|duration|timestamp, percentile: const number) -> double",
     "The value below which so many percent of the values are, interpolated between the two nearest.",
@@ -160,11 +166,30 @@ def _median(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     result=_mean_type,
     example=_DATA + "summarize x = percentile(a, 75)",
     gives=[{"x": 4.0}],
+    checks={"percentile": _check_percentile},
 )
 def _percentile(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     share = node.arguments[1]
     assert isinstance(share, Constant)
-    return _rounded(d, node, _quantile(d, args[0], min(1.0, max(0.0, float(share.value) / 100))))
+    return _rounded(d, node, _quantile(d, args[0], float(share.value) / 100))
+
+
+@function(
+    "percentiles(value: number, percentiles: const array) -> array<double>",
+    "Several percentiles at once, as an array in the order in which they are given.",
+    group=GROUP,
+    aggregate=True,
+    example=_DATA + "summarize x = percentiles(a, {50, 75})",
+    gives=[{"x": [2.0, 4.0]}],
+    checks={"percentiles": _check_percentile},
+)
+def _percentiles(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    wanted = node.arguments[1]
+    assert isinstance(wanted, Apply)
+    shares = [float(part.value) / 100 for part in wanted.arguments if isinstance(part, Constant)]
+    found = d.list_of([_quantile(d, args[0].copy(), share) for share in shares], DOUBLE)
+    none = d.equal(d.call("count", args[0].copy()), d.long(0))
+    return d.case((none, d.null(node.type)), default=found)
 
 
 @function(
@@ -189,6 +214,20 @@ def _stddev(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 )
 def _variance(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     return d.call("var_samp", _as_double(d, args[0]))
+
+
+@function(
+    "correlation(value: number, other: number) -> double",
+    "How far two values go together, from -1 to 1 (Pearson); null if one of them is always the same.",
+    group=GROUP,
+    aggregate=True,
+    example="data record(a = 1, b = 2), record(a = 2, b = 4), record(a = 3, b = 6) | summarize x = correlation(a, b)",
+    gives=[{"x": 1.0}],
+)
+def _correlation(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    found = d.call("corr", _as_double(d, args[0]), _as_double(d, args[1]))
+    is_number = d.binary(exp.LTE, d.call("abs", found), d.double(2.0))  # NaN is more than any number
+    return d.case((is_number, found.copy()), default=d.null(DOUBLE))
 
 
 def _array_type(types: Sequence[Type | None]) -> Type | None:

@@ -2,13 +2,17 @@
 
 from coprlake.language.functions import (  # noqa: F401
     aggregates,
+    arrays,
     bits,
+    calendar,
     conversion,
     documents,
     hashing,
     matching,
+    net,
     nulls,
     numbers,
+    patterns,
     strings,
     time,
 )

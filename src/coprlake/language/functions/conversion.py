@@ -1,6 +1,7 @@
 """From one type to another."""
 
 import re
+import sys
 from collections.abc import Sequence
 from typing import Final
 
@@ -111,7 +112,9 @@ def scaled(d: Dialect, value: exp.Expression, factor: int) -> exp.Expression:
 def _to_double(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     kind = kind_at(node, 0).kind
     if kind == "string":
-        return from_text(d, args[0], DOUBLE)
+        number = from_text(d, args[0], DOUBLE)
+        is_finite = d.binary(exp.LTE, d.call("abs", number), d.double(sys.float_info.max))
+        return d.case((is_finite, number.copy()), default=d.null(DOUBLE))
     if kind == "timestamp":
         return d.cast(scaled(d, args[0], 1000), DOUBLE)
     if kind == "boolean":

@@ -201,6 +201,7 @@ def _regex(texts: pa.Array, pattern: str = "") -> pa.Array:
     group=GROUP,
     example=r'data record(a = "took 231 ms") | fields x = matchesRegex(a, """\b\d+ ms$"""), y = matchesRegex(a, "^\\d+")',
     gives=[{"x": True, "y": False}],
+    checks={"pattern": lambda pattern: parse_pattern(pattern, case_sensitive=True)},
 )
 def _matches_regex(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     pattern = parse_pattern(str(constant_at(node, 1)), case_sensitive=constant_at(node, 2) is not False)

@@ -22,6 +22,7 @@ from coprlake.language.types import DOUBLE, LONG, Type
 GROUP: Final = "numbers"
 _LEAST: Final = -(2**63)
 _WHOLE_ABOVE: Final = float(2**52)
+_HUGE: Final = 1e300
 _MOST_DECIMALS: Final = 18
 _HEX = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,16})")
 
@@ -106,8 +107,9 @@ def _round(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 def rounded_doubles(values: pa.Array, decimals: int = 0) -> pa.Array:
     """Rounded to a number of decimals, halves away from zero."""
-    rounded = pc.round(values, decimals, round_mode="half_towards_infinity")
-    return pc.add(pc.if_else(pc.is_finite(rounded), rounded, values), 0.0)
+    has_digits = pc.less(pc.abs(values), _WHOLE_ABOVE if decimals >= 0 else _HUGE)  # Arrow refuses others
+    rounded = pc.round(pc.if_else(has_digits, values, 0.0), decimals, round_mode="half_towards_infinity")
+    return pc.add(pc.if_else(has_digits, rounded, values), 0.0)
 
 
 def rounded_longs(values: pa.Array, digits: int = 1) -> pa.Array:
@@ -136,8 +138,12 @@ def computed_pairs(lefts: pa.Array, rights: pa.Array, name: str = "power") -> pa
 
 
 def cube_roots(values: pa.Array) -> pa.Array:
-    """The number whose third power each is."""
-    roots = np.cbrt(values.fill_null(0.0).to_numpy(zero_copy_only=False))
+    """The number whose third power each is; a whole one exactly, which the C library misses."""
+    numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False)
+    roots = np.cbrt(numbers)
+    whole = np.rint(roots)
+    with np.errstate(over="ignore", invalid="ignore"):
+        roots = np.where(whole * whole * whole == numbers, whole, roots)
     return _finite(pa.array(roots, mask=values.is_null().to_numpy(zero_copy_only=False)))
 
 

@@ -44,6 +44,9 @@ def _from_text(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def _cast(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    have = node.arguments[0]
+    if have is not None and have.type.kind == "null":  # it travels as a text, of which Spark makes no array
+        return d.null(node.type)
     return d.cast(args[0], node.type)
 
 

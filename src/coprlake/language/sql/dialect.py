@@ -157,7 +157,7 @@ class Dialect:
 
     def try_cast(self, value: exp.Expression, kind: Type) -> exp.Expression:
         """A value as another type, or null."""
-        return exp.TryCast(this=value, to=self.data_type(kind))
+        return exp.TryCast(this=value, to=self.data_type(kind), safe=True)
 
     def floor_divide(self, left: exp.Expression, right: exp.Expression) -> exp.Expression:
         """Whole numbers, rounded down; the divisor is positive."""
