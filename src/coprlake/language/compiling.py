@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from coprlake.language import plan, syntax
 from coprlake.language.commands import Pipeline
+from coprlake.language.depth import deep_calls
 from coprlake.language.expressions import Session
 from coprlake.language.parsing import parse
 from coprlake.language.plan import Expr, Scan
@@ -52,7 +53,8 @@ class Compiled:
     @cached_property
     def prunings(self) -> dict[int, Pruning]:
         """For each table that is read, by the identity of its node, what its records have to fulfil."""
-        return pruning(self.node)
+        with deep_calls():
+            return pruning(self.node)
 
     def pruning_of(self, scan: Scan) -> Pruning:
         """What the records of a table have to fulfil."""
@@ -60,7 +62,8 @@ class Compiled:
 
     def lowered(self, engine: str) -> Lowered:
         """The query in the words of an engine."""
-        return lower(self.node, list(self.fields.values()), engine)
+        with deep_calls():
+            return lower(self.node, list(self.fields.values()), engine)
 
 
 def compile_query(

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from coprlake.errors import NotFoundError, QueryError
 from coprlake.language.compiling import Compiled, compile_query
+from coprlake.language.depth import deep_calls
 from coprlake.language.relabeling import relabeled
 from coprlake.language.sql.lowering import Lowered
 from coprlake.language.tables import LOGS
@@ -164,10 +165,11 @@ class Query:
         connection = Connection(self._limits, deadline, self._text)
         try:
             began = time.perf_counter()
-            tree = self._with_tables(catalog, compiled, lowered, connection, report, deadline)
+            with deep_calls():
+                tree = self._with_tables(catalog, compiled, lowered, connection, report, deadline)
+                report.sql = lowered.dialect.render(tree)
             connection.learn(lowered.dialect.kernels)
             report.add("read", began)
-            report.sql = lowered.dialect.render(tree)
             began = time.perf_counter()
             for batch in connection.run(report.sql):
                 report.add("engine", began)

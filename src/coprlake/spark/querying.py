@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from coprlake.errors import CoprlakeError, QueryLimitError
 from coprlake.language.compiling import Compiled
+from coprlake.language.depth import deep_calls
 from coprlake.language.functions.kernels import Kernel
 from coprlake.language.plan import Column
 from coprlake.language.sql.dialect import SparkDialect
@@ -111,7 +112,8 @@ class SparkQuery(Query):
                 )
             return node
 
-        report.sql = lowered.dialect.render(lowered.tree.transform(put, copy=False))
+        with deep_calls():
+            report.sql = lowered.dialect.render(lowered.tree.transform(put, copy=False))
         with self._guarded(Deadline(None)):
             return self._spark.sql(report.sql), list(views.values())
 
@@ -157,6 +159,7 @@ class SparkQuery(Query):
         known: set[str] = getattr(self._spark, "_coprlake_kernels", set())
         for name, kernel in kernels.items():
             if name not in known:
+                kernel.run(pa.nulls(1, kernel.inputs[0]))  # compiles what workers then find compiled
                 self._spark.udf.register(name, arrow_udf(_for_spark(kernel), from_arrow_type(kernel.output)))
                 known.add(name)
         self._spark._coprlake_kernels = known

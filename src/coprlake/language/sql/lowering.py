@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from coprlake.language import plan
+from coprlake.language.depth import deep_calls
 from coprlake.language.plan import Bound, Column, Constant, Expr, InQuery, Lambda, Ref
 from coprlake.language.sql.dialect import DIALECTS, Dialect, simple_type
 from coprlake.language.sql.iterating import iterated
@@ -47,7 +48,8 @@ class Lowered:
 
     def sql(self, *, pretty: bool = False) -> str:
         """The text."""
-        return self.dialect.render(self.tree, pretty=pretty)
+        with deep_calls():
+            return self.dialect.render(self.tree, pretty=pretty)
 
 
 def lower(node: plan.Node, outputs: Sequence[Expr], engine: str) -> Lowered:
