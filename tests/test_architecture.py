@@ -14,6 +14,7 @@ LAYERS = [
     {"sketch", "tokens"},
     {"predicate"},
     {"dpl"},
+    {"language"},
     {"segment", "intake"},
     {"table"},
     {"query"},

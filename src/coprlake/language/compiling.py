@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from coprlake.language import plan, syntax
-from coprlake.language.commands import Pipeline
+from coprlake.language.commands import catalog  # noqa: F401
+from coprlake.language.commands.pipeline import Pipeline
 from coprlake.language.depth import deep_calls
 from coprlake.language.expressions import Session
 from coprlake.language.parsing import parse

@@ -299,13 +299,9 @@ class Expressions:
         if kind.kind == "map":
             return Apply(operators.ENTRY, (operand, Constant(str(name), STRING)), LOOSE)
         if kind.is_loose:
-            if isinstance(name, int):
-                path = f"$[{name}]"
-            elif "'" in name or "\\" in name or '"' in name:
-                self.session.fail("the name of a JSON member must be without quotes and backslashes", node.span)
-            else:
-                path = f'$."{name}"' if not isinstance(operand, Apply) else f'$."{name}"'
-            return Apply(operators.JSON_MEMBER, (operand, Constant(path, STRING)), LOOSE)
+            path = f"$[{name}]" if isinstance(name, int) else str(name)
+            function = FUNCTIONS["jsonpath" if isinstance(name, int) else "jsonfield"]
+            return Apply(function, (operand, Constant(path, STRING)), LOOSE)
         self.session.fail(f"{_a(kind)} has no members; [] follows an array or record", node.span)
 
     def _member(self, operand: Expr, name: str, span: syntax.Span) -> Expr:

@@ -167,7 +167,7 @@ def _unescaped(body: str) -> str:
 
 
 @v_args(meta=True)
-class _Builder(Transformer_NonRecursive):
+class _Builder(Transformer_NonRecursive):  # type: ignore[misc]
     """Makes the nodes; knows how deep each of them is."""
 
     def _deep(self, node: Any, *children: Any) -> Any:

@@ -2,8 +2,9 @@
 
 import calendar
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
 NANOSECONDS: Final = {
     "ns": 1,
@@ -22,7 +23,8 @@ _SPAN = re.compile(r"\s*(\S.*?)\s*/\s*(\S.*?)\s*")
 _FACTORS: Final = {"h": 24, "m": 60, "s": 60, "ms": 1000, "us": 1000, "ns": 1000}
 
 
-class Months(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Months:
     """A length of time that is not the same everywhere in the calendar."""
 
     count: int

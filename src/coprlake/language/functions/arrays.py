@@ -58,7 +58,7 @@ def _of_lists(d: Dialect, node: Apply, value: exp.Expression, run: Any, **consta
 
 
 @function(
-    "array(values: T...) -> array<T>",
+    "array(values: T... = null) -> array<T>",
     "An array of the values, as `{...}` is.",
     group=GROUP,
     example="data record(a = 1) | fields x = array(a, 2, 3)",
@@ -132,7 +132,9 @@ def _array_max(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def _at(index: int) -> Lowering:
-    return lambda d, node, args: d.element(args[0], exp.Literal.number(index) if index > 0 else exp.Neg(this=exp.Literal.number(-index)))
+    return lambda d, node, args: d.element(
+        args[0], exp.Literal.number(index) if index > 0 else exp.Neg(this=exp.Literal.number(-index))
+    )
 
 
 function(

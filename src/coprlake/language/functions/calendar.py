@@ -24,9 +24,7 @@ from coprlake.language.types import DOUBLE, LONG, TIMEFRAME, member_names
 GROUP: Final = "time"
 _TIME: Final = 'data record(a = toTimestamp("2026-01-31T12:34:56.789Z")) | fields '
 _PIECE = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
-_MONTHS: Final = (
-    "January February March April May June July August September October November December"
-).split()
+_MONTHS: Final = ("January February March April May June July August September October November December").split()
 _DAYS: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
 Sql = Sequence[exp.Expression]
@@ -267,9 +265,7 @@ def _to_unix(name: str, unit: str, number: int, sql: Lowering) -> None:
 
 _from_unix("Seconds", "seconds", 1_769_860_800, lambda d, node, args: scaled(d, args[0], 10**6))
 _from_unix("Millis", "milliseconds", 1_769_860_800_000, lambda d, node, args: scaled(d, args[0], 1000))
-_from_unix(
-    "Nanos", "nanoseconds", 1_769_860_800 * 10**9, lambda d, node, args: d.floor_divide(args[0], d.long(1000))
-)
+_from_unix("Nanos", "nanoseconds", 1_769_860_800 * 10**9, lambda d, node, args: d.floor_divide(args[0], d.long(1000)))
 _to_unix("Seconds", "seconds", 1_769_862_896, lambda d, node, args: d.floor_divide(args[0], d.long(10**6)))
 _to_unix("Millis", "milliseconds", 1_769_862_896_789, lambda d, node, args: d.floor_divide(args[0], d.long(1000)))
 _to_unix("Nanos", "nanoseconds", 1_769_862_896_789 * 10**6, lambda d, node, args: scaled(d, args[0], 1000))

@@ -107,12 +107,6 @@ def _element(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     return d.element(args[0], exp.Cast(this=at, to=simple_type("INT")) if d.is_spark else at)
 
 
-def _json_member(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    from coprlake.language.functions.documents import at_path, parse_path  # which needs this module
-
-    return at_path(d, args[0], parse_path(str(getattr(node.arguments[1], "value"))))  # noqa: B009
-
-
 EQUAL: Final = _comparison("==")
 UNEQUAL: Final = _comparison("!=")
 COMPARISONS: Final = {"==": EQUAL, "!=": UNEQUAL, **{sign: _comparison(sign) for sign in ("<", "<=", ">", ">=")}}
@@ -133,5 +127,4 @@ LIST: Final = internal("list of", _list)
 MEMBER: Final = internal("member", _member)
 ELEMENT: Final = internal("element", _element)
 ENTRY: Final = internal("entry", lambda d, node, args: d.entry(args[0], args[1]))
-JSON_MEMBER: Final = internal("json member", _json_member)
 FLOOR_DIVIDE: Final = internal("floor divide", lambda d, node, args: d.floor_divide(args[0], args[1]))

@@ -130,9 +130,7 @@ def parse_each(texts: pa.Array, pattern: str = "") -> pa.Array:
 )
 def _replace_pattern(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     pattern, new = _pattern_of(node.arguments), str(constant_at(node, 2))
-    return d.kernel(
-        kernel(replace_pattern, (pa.string(),), pa.string(), pattern=pattern, replacement=new), args[0]
-    )
+    return d.kernel(kernel(replace_pattern, (pa.string(),), pa.string(), pattern=pattern, replacement=new), args[0])
 
 
 def replace_pattern(texts: pa.Array, pattern: str = "", replacement: str = "") -> pa.Array:

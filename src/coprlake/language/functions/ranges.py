@@ -10,28 +10,38 @@ from coprlake.language.sql.dialect import Dialect
 
 Sql = Sequence["exp.Expression | None"]
 
-_FAR = 2**31 - 2
-
 
 def span(d: Dialect, node: Apply, args: Sql, length: exp.Expression) -> tuple[exp.Expression, exp.Expression]:
-    """Arguments `from` and `to`, the second and third, as a begin counted from 1 and a count for the engine."""
+    """Arguments `from` and `to`, the second and third, as a begin counted from 1 and a count for the engine.
+
+    Null if one of them is. Engines' `least` and `greatest` pass over null, so they are not used.
+    """
     begin = _place(d, constant_at(node, 1), args[1], length)
     end = length.copy() if args[2] is None else _place(d, constant_at(node, 2), args[2], length)
-    count = d.call("greatest", d.long(0), d.minus(end, begin))
+    is_some, is_none = d.binary(exp.GT, end, begin), d.binary(exp.LTE, end.copy(), begin.copy())
+    count = d.case((is_some, d.minus(end.copy(), begin.copy())), (is_none, d.long(0)), default=exp.Null())
     return _number(d, d.plus(begin.copy(), d.long(1))), _number(d, count)
 
 
 def _place(d: Dialect, known: object, index: exp.Expression | None, length: exp.Expression) -> exp.Expression:
     """An index between 0 and the length."""
-    if isinstance(known, int) and known >= 0:
-        return d.long(min(known, _FAR)) if known == 0 else d.call("least", length.copy(), d.long(known))
+    if known == 0:
+        return d.long(0)
     assert index is not None
-    from_end = d.call("greatest", d.long(0), d.plus(length.copy(), index.copy()))
+    is_inside = (d.binary(exp.LT, index, length), index.copy())
+    if isinstance(known, int) and known > 0:
+        return d.case(is_inside, default=length.copy())
+    from_end = d.plus(length.copy(), index.copy())
+    is_before = (d.binary(exp.LT, from_end, d.long(0)), d.long(0))
     if isinstance(known, int):
-        return from_end
-    is_negative = d.binary(exp.LT, index, d.long(0))
-    place = d.case((is_negative, from_end), default=d.call("least", length.copy(), index.copy()))
-    return d.case((d.is_null(index.copy()), exp.Null()), default=place)
+        return d.case(is_before, default=from_end.copy())
+    is_negative = d.binary(exp.LT, index.copy(), d.long(0))
+    return d.case(
+        (d.is_null(index.copy()), exp.Null()),
+        (is_negative, d.case(is_before, default=from_end.copy())),
+        is_inside,
+        default=length.copy(),
+    )
 
 
 def in_range_of(

@@ -245,7 +245,7 @@ class Dialect:
         raise NotImplementedError
 
 
-class _DuckGenerator(DuckDB.Generator):
+class _DuckGenerator(DuckDB.Generator):  # type: ignore[misc]
     def lambda_sql(self, expression: exp.Lambda, arrow_sep: str = "->", wrap: bool = True) -> str:
         names = ", ".join(self.sql(name) for name in expression.expressions)
         return f"LAMBDA {names}: {self.sql(expression, 'this')}"
@@ -263,18 +263,23 @@ class DuckDialect(Dialect):
     name = "duckdb"
 
     def render(self, tree: exp.Expression, *, pretty: bool = False) -> str:
+        """The text of the SQL."""
         return _DuckGenerator(dialect="duckdb", identify=True, pretty=pretty, comments=False).generate(tree)
 
     def quotient(self, left: exp.Expression, right: exp.Expression) -> exp.Expression:
+        """Whole numbers, rounded to zero."""
         return self.call("divide", left, right)
 
     def entry(self, values: exp.Expression, key: exp.Expression) -> exp.Expression:
+        """The value of a map for a key, or null."""
         return self.call("map_extract_value", values, key)
 
     def member(self, value: exp.Expression, name: str) -> exp.Expression:
+        """A member of a record."""
         return self.call("struct_extract", value, self.text(name))
 
     def pack(self, names: Sequence[str], values: Sequence[exp.Expression]) -> exp.Expression:
+        """A record."""
         return exp.Struct(
             expressions=[
                 exp.PropertyEQ(this=exp.to_identifier(name), expression=value)
@@ -283,13 +288,15 @@ class DuckDialect(Dialect):
         )
 
     def list_of(self, values: Sequence[exp.Expression], element: Type) -> exp.Expression:
+        """An array."""
         return exp.Cast(this=self.call("list_value", *values), to=self._array_type(self.data_type(element)))
 
     def range_to(self, count: exp.Expression) -> exp.Expression:
+        """The whole numbers from 0."""
         return self.call("range", count)
 
 
-class _SparkGenerator(Spark.Generator):
+class _SparkGenerator(Spark.Generator):  # type: ignore[misc]
     def trycast_sql(self, expression: exp.TryCast) -> str:
         return f"TRY_CAST({self.sql(expression, 'this')} AS {self.sql(expression, 'to')})"
 
@@ -313,25 +320,32 @@ class SparkDialect(Dialect):
     name = "spark"
 
     def render(self, tree: exp.Expression, *, pretty: bool = False) -> str:
+        """The text of the SQL."""
         return _SparkGenerator(dialect="spark", identify=True, pretty=pretty, comments=False).generate(tree)
 
     def quotient(self, left: exp.Expression, right: exp.Expression) -> exp.Expression:
+        """Whole numbers, rounded to zero."""
         return exp.Paren(this=exp.IntDiv(this=left, expression=right))
 
     def entry(self, values: exp.Expression, key: exp.Expression) -> exp.Expression:
+        """The value of a map for a key, or null."""
         return self.call("try_element_at", values, key)
 
     def member(self, value: exp.Expression, name: str) -> exp.Expression:
+        """A member of a record."""
         return exp.Dot(this=exp.Paren(this=value), expression=exp.to_identifier(name, quoted=True))
 
     def pack(self, names: Sequence[str], values: Sequence[exp.Expression]) -> exp.Expression:
+        """A record."""
         parts = [part for name, value in zip(names, values, strict=True) for part in (self.text(name), value)]
         return self.call("named_struct", *parts)
 
     def list_of(self, values: Sequence[exp.Expression], element: Type) -> exp.Expression:
+        """An array."""
         return exp.Cast(this=self.call("array", *values), to=self._array_type(self.data_type(element)))
 
     def range_to(self, count: exp.Expression) -> exp.Expression:
+        """The whole numbers from 0."""
         some = self.call("sequence", self.long(0), self.minus(count, self.long(1)))
         return self.case((self.binary(exp.GT, count, self.long(0)), some), default=self.list_of([], Type("long")))
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from coprlake.language.plan import Column, Series
+from coprlake.language.slots import DAY, MOST_SLOTS, STEPS, slots
 from coprlake.language.sql.dialect import Dialect, simple_type
 from coprlake.language.sql.relation import Relation, identifier, of_select
-from coprlake.language.timeseries import DAY, MOST_SLOTS, STEPS, slots
 from coprlake.language.types import LONG, TIMEFRAME, array
 
 if TYPE_CHECKING:

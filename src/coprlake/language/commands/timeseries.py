@@ -1,51 +1,35 @@
-"""`makeTimeseries`: the slots of time, and the command."""
+"""`makeTimeseries`."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
 
 from coprlake.language import syntax
+from coprlake.language.commands.pipeline import Pipeline, group_keys, items, text_of
+from coprlake.language.commands.registry import command
+from coprlake.language.commands.sources import time_range
 from coprlake.language.plan import Apply, Column, Constant, Expr, Ref, Series, SeriesBounds
 from coprlake.language.scope import Scope
+from coprlake.language.slots import DEFAULT_BINS, MOST_SLOTS, slots
 from coprlake.language.times import Months
 from coprlake.language.types import DOUBLE, DURATION, TIMEFRAME, TIMESTAMP, array
 
-if TYPE_CHECKING:
-    from coprlake.language.commands import Pipeline
 
-MINUTE: Final = 60 * 10**6
-HOUR: Final = 60 * MINUTE
-DAY: Final = 24 * HOUR
-STEPS: Final = (
-    *(minutes * MINUTE for minutes in (1, 2, 3, 5, 10, 15, 30)),
-    *(hours * HOUR for hours in (1, 2, 3, 4, 6, 8, 12, 24)),
+@command(
+    "makeTimeseries",
+    "makeTimeseries [NAME =] AGGREGATION(default:, rate:), … [, by:{…}] [, interval: | bins:120] [, "
+    "from:, to:, timeframe:] [, time:timestamp] [, nonempty:false]",
+    "For each group an array with a value for each slot of time. The timeframe is that of `fetch`, else "
+    "that of the records; slots are aligned to the interval, at most 1,500. A slot without records is "
+    "null, or the default.",
+    parameters=("by", "interval", "bins", "from", "to", "timeframe", "time", "nonempty", "spread"),
+    example='data record(timestamp = toTimestamp("2026-01-01T00:00:30Z")), record(timestamp = '
+    'toTimestamp("2026-01-01T00:02:00Z")) | makeTimeseries n = count(default: 0), interval: 1m | fields n',
+    gives=[{"n": [1, 0, 1]}],
 )
-"""The intervals that are taken when none is given, in microseconds; longer ones are whole days."""
-MOST_SLOTS: Final = 1500
-DEFAULT_BINS: Final = 120
-
-
-def slots(bounds: SeriesBounds) -> tuple[int, int, int] | None:
-    """The begin, interval and number of slots; None if they depend on the records."""
-    if bounds.since is None or bounds.until is None:
-        return None
-    interval = bounds.interval
-    if interval is None:
-        ideal = -(-(bounds.until - bounds.since) // bounds.bins)
-        interval = next((step for step in STEPS if ideal <= step), -(-ideal // DAY) * DAY)
-    start = bounds.since // interval * interval
-    return start, interval, max(0, -(-(bounds.until - start) // interval))
-
-
-def make_timeseries(pipeline: "Pipeline", step: syntax.Command, scope: Scope) -> Scope:
-    """Handle the command."""
-    from coprlake.language.commands import group_keys, items, text_of, time_range
-
-    plain, named = pipeline.split(
-        step, "by", "interval", "bins", "from", "to", "timeframe", "time", "nonempty", "spread"
-    )
+def _make_timeseries(pipeline: Pipeline, step: syntax.Command, scope: Scope) -> Scope:
+    plain, named = pipeline.split(step)
     if "spread" in named:
         pipeline.fail("spread is not supported; give the time of a record by time:", named["spread"].span)
-    bounds = _bounds(pipeline, scope, step, named, time_range)
+    bounds = _bounds(pipeline, scope, step, named)
     expressions = pipeline.expressions(scope)
     if "time" in named:
         time = expressions.expect(expressions.bind(named["time"].value), TIMESTAMP, named["time"].span, "time")
@@ -80,11 +64,14 @@ def make_timeseries(pipeline: "Pipeline", step: syntax.Command, scope: Scope) ->
 
 
 def _bounds(
-    pipeline: "Pipeline", scope: Scope, step: syntax.Command, named: dict[str, syntax.Argument], time_range: object
+    pipeline: Pipeline,
+    scope: Scope,
+    step: syntax.Command,
+    named: dict[str, syntax.Argument],
 ) -> SeriesBounds:
     since, until = pipeline.timeframe
     if any(key in named for key in ("from", "to", "timeframe")):
-        since, until = time_range(pipeline, named)  # type: ignore[operator]
+        since, until = time_range(pipeline, named)
     if since is not None and until is None:
         until = max(since, pipeline.session.now)
     interval, bins = None, DEFAULT_BINS
@@ -106,7 +93,7 @@ def _bounds(
     return bounds
 
 
-def _measure(pipeline: "Pipeline", scope: Scope, series: Series, name: str, argument: syntax.Argument) -> Column:
+def _measure(pipeline: Pipeline, scope: Scope, series: Series, name: str, argument: syntax.Argument) -> Column:
     """Put one aggregation into the series; the column of its array."""
     call = argument.value
     if not isinstance(call, syntax.Call):
