@@ -180,7 +180,7 @@ def _fields_flatten(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
     "Takes fields out of a text by a pattern (see [patterns](patterns.md)). Where it does not fit, the "
     "fields are null and the record stays.",
     parameters=("preserveFieldsOnFailure", "parsingPrerequisite"),
-    example='data record(a = "took 15 ms") | parse a, "LD \'took \' INT:ms" | fields ms',
+    example='data record(a = "took 15 ms") | parse a, "\'took \' INT:ms" | fields ms',
     gives=[{"ms": 15}],
 )
 def _parse(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:

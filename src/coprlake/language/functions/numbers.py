@@ -34,7 +34,8 @@ def _same_type(types: Sequence[Type | None]) -> Type | None:
 
 
 def _finite(values: pa.Array) -> pa.Array:
-    return pc.if_else(pc.is_finite(values), values, pa.scalar(None, pa.float64()))
+    """Null instead of what is not finite, 0.0 instead of -0.0."""
+    return pc.if_else(pc.is_finite(values), pc.add(values, 0.0), pa.scalar(None, pa.float64()))
 
 
 @function(
@@ -52,15 +53,15 @@ def _abs(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     return d.case((least, d.null(LONG)), default=d.call("abs", args[0].copy()))
 
 
-def _whole(name: str) -> "Callable[[Dialect, Apply, Sql], exp.Expression]":
-    def sql(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-        if node.type == LONG:
-            return args[0]
-        has_fraction = d.binary(exp.LT, d.call("abs", args[0]), d.double(_WHOLE_ABOVE))  # Spark's results are longs
-        rounded = d.plus(d.cast(d.call(name, args[0].copy()), DOUBLE), d.double(0.0))  # no -0.0
-        return d.case((has_fraction, rounded), default=args[0].copy())
+def whole(d: Dialect, name: str, value: exp.Expression) -> exp.Expression:
+    """`floor` or `ceil` of a floating number as one again; Spark's are longs, and 0.0 has no sign."""
+    has_fraction = d.binary(exp.LT, d.call("abs", value), d.double(_WHOLE_ABOVE))
+    rounded = d.plus(d.cast(d.call(name, value.copy()), DOUBLE), d.double(0.0))
+    return d.case((has_fraction, rounded), default=value.copy())
 
-    return sql
+
+def _whole(name: str) -> "Callable[[Dialect, Apply, Sql], exp.Expression]":
+    return lambda d, node, args: args[0] if node.type == LONG else whole(d, name, args[0])
 
 
 function(

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from coprlake.language.functions.matching import constant_at
 from coprlake.language.plan import Apply
-from coprlake.language.sql.dialect import Dialect
+from coprlake.language.sql.dialect import Dialect, simple_type
 
 Sql = Sequence["exp.Expression | None"]
 
@@ -59,4 +59,4 @@ def in_range_of(
 
 def _number(d: Dialect, number: exp.Expression) -> exp.Expression:
     """As the type that the engine counts in; it is known to fit."""
-    return exp.Cast(this=number, to=exp.DataType.build("int" if d.is_spark else "bigint"))
+    return exp.Cast(this=number, to=simple_type("INT" if d.is_spark else "BIGINT"))

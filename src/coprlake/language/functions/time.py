@@ -8,9 +8,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 from coprlake.language.functions.kernels import kernel
+from coprlake.language.functions.numbers import whole
 from coprlake.language.functions.registry import FUNCTIONS, function, internal
 from coprlake.language.plan import Apply, Constant
-from coprlake.language.sql.dialect import Dialect, simple_type
+from coprlake.language.sql.dialect import Dialect
 from coprlake.language.times import Months
 from coprlake.language.types import TIMESTAMP, Type
 
@@ -79,8 +80,8 @@ def _bin(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     origin = args[2] if len(args) > 2 and args[2] is not None else None
     if value.type.kind == "double":
         shifted = args[0] if origin is None else d.minus(args[0], origin)
-        slot = d.call("floor", d.binary(exp.Div, shifted, d.double(float(step.value))))
-        start = d.times(exp.Cast(this=slot, to=simple_type("DOUBLE")), d.double(float(step.value)))
+        slot = whole(d, "floor", d.binary(exp.Div, shifted, d.double(float(step.value))))
+        start = d.times(slot, d.double(float(step.value)))
         return start if origin is None else d.plus(start, origin.copy())
     length = max(1, int(step.value) // (1000 if value.type.kind == "timestamp" else 1))
     shifted = args[0] if origin is None else d.minus(args[0], origin)
