@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ENGINE_VARIABLE = "COPRLAKE_ENGINE"
 MASTER_VARIABLE = "COPRLAKE_MASTER"
+_IN_PROCESS = ("local", "duckdb")
 _SPARK_ONLY = {"master": "--master", "confs": "--conf", "jars": "--jars"}
 
 
@@ -30,7 +31,7 @@ class Engine:
     """What the command line says about it.
 
     Attributes:
-        name: ``spark`` or ``local``.
+        name: ``spark``, ``local`` or ``duckdb``.
         is_chosen: whether somebody asked for this one.
         master: of the cluster; None for the default.
         confs: settings of Spark's.
@@ -191,17 +192,35 @@ def spark_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return _decorated(with_spark, _SPARK_OPTIONS)
 
 
-def engine_options(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The options of a command that has both engines; the function gets one argument for all: `engine`."""
+class _EngineChoice(click.Choice[str]):
+    """``spark``, or this process by any of its names: one variable is for all commands."""
+
+    def __init__(self, local: str) -> None:
+        super().__init__(["spark", local] if local == "local" else [local, "spark"])
+        self._local = local
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(self._local if value in _IN_PROCESS else value, param, ctx)
+
+
+def engine_options(default: str, local: str = "local") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The options of a command that has both engines; the function gets one argument for all: `engine`.
+
+    Args:
+        default: the engine without the option.
+        local: how the one in this process is called: ``local``, or ``duckdb`` for queries of the language.
+    """
     chooser = click.option(
         "--engine",
         "engine_name",
-        type=click.Choice(["spark", "local"]),
+        type=_EngineChoice(local),
         default=default,
         show_default=True,
         envvar=ENGINE_VARIABLE,
         show_envvar=True,
-        help="What does the work: Spark, which needs Java, or this process (local).",
+        help="What does the work: Spark, which needs Java, or this process (local)."
+        if local == "local"
+        else "What does the work: DuckDB in this process, or Spark, which needs Java.",
     )
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -218,8 +237,8 @@ def engine_options(default: str) -> Callable[[Callable[..., Any]], Callable[...,
 def _chosen(name: str, own: dict[str, Any]) -> Engine:
     source = click.get_current_context().get_parameter_source
     given = [option for key, option in _SPARK_ONLY.items() if source(key) == ParameterSource.COMMANDLINE]
-    if given and name == "local":
-        raise click.UsageError(f"{given[0]} has no effect with --engine local")
+    if given and name in _IN_PROCESS:
+        raise click.UsageError(f"{given[0]} has no effect with --engine {name}")
     is_default = source("engine_name") in (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
     return Engine(name, is_chosen=not is_default or bool(given), **own)
 

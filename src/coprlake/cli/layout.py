@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 OUTPUTS = ("table", "lines", "json", "csv", "parquet")
 FOR_PEOPLE = ("table", "lines")
-_SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json", ".jsonl": "json"}
+SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json", ".jsonl": "json"}
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def settled(table: "Table", output: str | None, out: str | None, columns: str | 
 
     is_terminal = out in (None, "-") and sys.stdout.isatty()
     if output is None:
-        output = "table" if is_terminal else _SUFFIXES.get(Path(out or "-").suffix.lower(), "lines")
+        output = "table" if is_terminal else SUFFIXES.get(Path(out or "-").suffix.lower(), "lines")
     if output == "parquet" and is_terminal:
         raise click.UsageError("a terminal cannot show Parquet; name a file with --out, or redirect the output")
     names = table.schema.names

@@ -17,6 +17,8 @@ COMMANDS = (
     "stream",
     "search",
     "explain",
+    "query",
+    "shell",
     "info",
     "optimize",
     "delete",

@@ -26,7 +26,7 @@ _MATCH, _GROUP = -2, -1
 """Where the two columns stand that a context adds."""
 _SEPARATOR = "--"
 _WIDEST = 32
-_LEVEL_COLORS = {
+LEVEL_COLORS = {
     "FATAL": "91;1",
     "ERROR": "31;1",
     "WARN": "33",
@@ -35,7 +35,7 @@ _LEVEL_COLORS = {
     "DEBUG": "34",
     "TRACE": "2",
 }
-_LEVEL_COLORS |= {"WARNING": "33", "CRITICAL": "91;1", "ERR": "31;1"}
+LEVEL_COLORS |= {"WARNING": "33", "CRITICAL": "91;1", "ERR": "31;1"}
 
 
 class Writer(Protocol):
@@ -222,7 +222,7 @@ class TableWriter:
 
     def _code(self, name: str, text: str, matched: bool) -> str:
         if name == LOGLEVEL and matched:
-            return _LEVEL_COLORS.get(text.upper(), "35")
+            return LEVEL_COLORS.get(text.upper(), "35")
         if name == SOURCE and matched:
             return "36"
         return "2" if name == TIMESTAMP or not matched else "0"

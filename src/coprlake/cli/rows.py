@@ -61,6 +61,8 @@ def values(column: pa.Array) -> list[Any]:
             return [_decoded(value) for value in raw_texts(column)]
     if pa.types.is_timestamp(column.type):
         return moments(column)
+    if pa.types.is_map(column.type):
+        return [None if value is None else dict(value) for value in column.to_pylist()]
     return column.to_pylist()
 
 

@@ -159,7 +159,8 @@ function(
     "arrayElement(array: array, index: long) -> double",
     "The element at an index, as `array[index]`; a negative index counts from the end.",
     group=GROUP,
-    example="data record(a = {3, 1, 2}) | fields x = arrayElement(a, 1), y = arrayElement(a, -1), z = arrayElement(a, 9)",
+    example="data record(a = {3, 1, 2}) | fields x = arrayElement(a, 1), y = arrayElement(a, -1), "
+    "z = arrayElement(a, 9)",
     gives=[{"x": 1, "y": 2, "z": None}],
     result=_element,
 )
@@ -271,7 +272,7 @@ def _array_remove_nulls(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "arraySlice(array: array, from: long = 0, to: long = null) -> array<any>",
-    "The elements from an index up to, not including, another, by default the end. Negative indexes count from the end.",
+    "The elements from an index up to, not including, another, by default the end. Negative ones count from the end.",
     group=GROUP,
     example="data record(a = {1, 2, 3, 4}) | fields x = arraySlice(a, from: 1, to: 3), y = arraySlice(a, from: -2)",
     gives=[{"x": [2, 3], "y": [3, 4]}],
@@ -307,7 +308,7 @@ def _array_flatten(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     'arrayToString(array: array, delimiter: const string = ",") -> string',
-    "The elements joined to one text, each spelled as by `toString`, with the delimiter between them. Null is left out.",
+    "The elements as one text, each spelled as by `toString`, with the delimiter between them. Null is left out.",
     group=GROUP,
     example='data record(a = {1, null, 2}) | fields x = arrayToString(a), y = arrayToString(a, delimiter: " and ")',
     gives=[{"x": "1,2", "y": "1 and 2"}],

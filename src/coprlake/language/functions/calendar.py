@@ -24,8 +24,9 @@ from coprlake.language.types import DOUBLE, LONG, TIMEFRAME, member_names
 GROUP: Final = "time"
 _TIME: Final = 'data record(a = toTimestamp("2026-01-31T12:34:56.789Z")) | fields '
 _PIECE = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
-_MONTHS: Final = ("January February March April May June July August September October November December").split()
-_DAYS: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_MONTHS: Final = ["January", "February", "March", "April", "May", "June", "July", "August"]
+_MONTHS += ["September", "October", "November", "December"]
+_DAYS: Final = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
 Sql = Sequence[exp.Expression]
 Lowering = Callable[[Dialect, Apply, Sql], exp.Expression]
@@ -219,7 +220,7 @@ def formatted(times: pa.Array, pattern: str = "", zone: str = "UTC") -> pa.Array
     """Times as texts of a pattern; null for null and outside of the years 1 to 9999."""
     moments = _Moments(times, zone)
     parts = [text if count < 0 else _LETTERS[text](moments, count) for text, count in _pieces(pattern)]
-    none = pa.array(np.where(moments.mask, None, ""), pa.string())
+    none = pc.if_else(pa.array(moments.mask), pa.scalar(None, pa.string()), pa.scalar(""))
     return pc.binary_join_element_wise(none, *parts, "")
 
 
@@ -310,7 +311,7 @@ def _check_unit(unit: str) -> None:
 
 @function(
     'duration(value: number, unit: const string = "s") -> duration',
-    "So many of a unit as a duration: `ns`, `us`, `ms`, `s`, `m`, `h`, `d` or `w`; null if it is longer than 292 years.",
+    "So many of a unit as a duration: `ns`, `us`, `ms`, `s`, `m`, `h`, `d` or `w`; null if it is more than 292 years.",
     group=GROUP,
     example='data record(a = 90, b = 1.5) | fields x = duration(a, unit: "m"), y = duration(b)',
     gives=[{"x": 5_400_000_000_000, "y": 1_500_000_000}],

@@ -31,7 +31,7 @@ def checksums(texts: pa.Array) -> pa.Array:
 
 
 def xx_hashes(texts: pa.Array, bits: int = 64) -> pa.Array:
-    """xxHash with seed 0."""
+    """The xxHash with seed 0."""
     from coprlake.language.functions.xxhash import hashes
 
     return hashes(texts, bits)

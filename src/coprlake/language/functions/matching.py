@@ -96,7 +96,8 @@ def _starts_with(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     "endsWith(text: string, part: string, caseSensitive: const boolean = true) -> boolean",
     "Whether the text ends with the part.",
     group=GROUP,
-    example='data record(a = "app.log") | fields x = endsWith(a, ".log"), y = endsWith(a, ".LOG", caseSensitive: false)',
+    example='data record(a = "app.log") | fields x = endsWith(a, ".log"), '
+    'y = endsWith(a, ".LOG", caseSensitive: false)',
     gives=[{"x": True, "y": True}],
 )
 def _ends_with(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
@@ -199,7 +200,8 @@ def _regex(texts: pa.Array, pattern: str = "") -> pa.Array:
     "Whether a regular expression, in the syntax of RE2, matches somewhere in the text. Anchor it by `^` and `$` for "
     "the whole text.",
     group=GROUP,
-    example=r'data record(a = "took 231 ms") | fields x = matchesRegex(a, """\b\d+ ms$"""), y = matchesRegex(a, "^\\d+")',
+    example=r'data record(a = "took 231 ms") | fields x = matchesRegex(a, """\b\d+ ms$"""), '
+    r'y = matchesRegex(a, "^\\d+")',
     gives=[{"x": True, "y": False}],
     checks={"pattern": lambda pattern: parse_pattern(pattern, case_sensitive=True)},
 )

@@ -30,7 +30,8 @@ Sql = Sequence[exp.Expression]
     'concat(values: any..., delimiter: const string = "") -> string',
     "The values joined to one text, each spelled as by `toString`, with the delimiter between them. Null is left out.",
     group=GROUP,
-    example='data record(a = "GET", b = null, c = 200) | fields x = concat(a, b, c), y = concat(a, b, c, delimiter: " ")',
+    example='data record(a = "GET", b = null, c = 200) | fields x = concat(a, b, c), '
+    'y = concat(a, b, c, delimiter: " ")',
     gives=[{"x": "GET200", "y": "GET 200"}],
 )
 def _concat(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
@@ -40,10 +41,11 @@ def _concat(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "indexOf(text: string, part: string, from: long = 0) -> long",
-    "Where the part first stands in the text, counted from 0, or -1. The search begins at `from`; a negative one counts "
-    "from the end.",
+    "Where the part first stands in the text, counted from 0, or -1. The search begins at `from`; a negative one "
+    "counts from the end.",
     group=GROUP,
-    example='data record(a = "banana") | fields x = indexOf(a, "an"), y = indexOf(a, "an", from: 2), z = indexOf(a, "x")',
+    example='data record(a = "banana") | fields x = indexOf(a, "an"), y = indexOf(a, "an", from: 2), '
+    'z = indexOf(a, "x")',
     gives=[{"x": 1, "y": 3, "z": -1}],
 )
 def _index_of(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
@@ -54,8 +56,8 @@ def _index_of(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "lastIndexOf(text: string, part: string, from: long = null) -> long",
-    "Where the part last stands in the text, counted from 0, or -1. The search goes backwards from `from`, which is the "
-    "end unless given; a negative one counts from the end.",
+    "Where the part last stands in the text, counted from 0, or -1. The search goes backwards from `from`, which is "
+    "the end unless given; a negative one counts from the end.",
     group=GROUP,
     example='data record(a = "banana") | fields x = lastIndexOf(a, "an"), y = lastIndexOf(a, "an", from: 2)',
     gives=[{"x": 3, "y": 1}],
