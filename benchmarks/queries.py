@@ -167,10 +167,12 @@ def report(figures: dict[str, Any]) -> str:
         [
             f"raw {figures['raw_bytes'] / 1e6:,.0f} MB, {figures['segments']} segments",
             f"selective pipeline {1e3 * needle['query_seconds']:.1f} ms; "
-            f"bare search {1e3 * needle['search_seconds']:.1f} ms; {needle['query_over_allowed']:.2f} of the allowed 2 x search + 30 ms; "
+            f"bare search {1e3 * needle['search_seconds']:.1f} ms; "
+            f"{needle['query_over_allowed']:.2f} of the allowed 2 x search + 30 ms; "
             f"{needle['batches_opened']} of {needle['batches']} batches opened",
             f"count by level {1e3 * count['query_seconds']:.1f} ms, "
-            f"DuckDB alone {1e3 * count['duckdb_seconds']:.1f} ms: {count['query_over_duckdb']:.2f} x; {count['gigabytes_per_second_and_core']:.1f} GB/s and core",
+            f"DuckDB alone {1e3 * count['duckdb_seconds']:.1f} ms: "
+            f"{count['query_over_duckdb']:.2f} x; {count['gigabytes_per_second_and_core']:.1f} GB/s and core",
             f"parse and compile {compiled['median_milliseconds']:.1f} ms, "
             f"at most {compiled['most_milliseconds']:.1f} ms",
         ]

@@ -25,6 +25,9 @@ $ coprlake search -w 10.32.4.73 logs --since 2h --level warn+
 $ coprlake search -e timeout -e refused logs -C 3     # any of several texts, with what stood around
 $ coprlake search --where 'status>=500' logs --json | jq .content
 $ coprlake explain "connection refused" logs          # what was skipped, what was read, and why
+$ coprlake query 'fetch logs, from:-2h | summarize count(), by:{loglevel}' logs
+$ coprlake query 'fetch logs | makeTimeseries count(), by:{source}' logs     # a sparkline for each source
+$ coprlake shell logs                                 # the same, interactively: history, completion, explain
 ```
 
 ## Text and table
@@ -41,11 +44,19 @@ $ coprlake explain "connection refused" logs          # what was skipped, what w
 A table is a folder or a URI of an object store. A folder of Parquet files that others wrote can be searched too, and
 `coprlake index` makes that fast.
 
+## Queries
+
+`query` and `shell` take the [query language](language.md). The query comes as an argument, from `--file`, or from
+standard input with `-`; values from elsewhere go in by `--set name=value` and are `$name` in the query. On a terminal
+the result is a table of at most 1,000 rows, with a sparkline for each time series; `-o json`, `-o csv`, `--out
+found.parquet` give everything. `--timeout`, `--max-rows` and `--memory` are limits, `--explain` shows the syntax tree,
+what was pruned, the SQL, and what each stage cost. An empty result is no error: the exit code is 0.
+
 ## Engines
 
 `ingest` and `stream` run on Spark: on all cores of this machine, or with `--master` (`COPRLAKE_MASTER`) on a cluster;
 `--conf` takes any of Spark's settings. `--engine local` (`COPRLAKE_ENGINE`) ingests in one process, without Java.
-`search`, `optimize` and `index` run in one process unless told `--engine spark`. What a cluster needs:
+`search`, `query`, `optimize` and `index` run in one process unless told `--engine spark`. What a cluster needs:
 [spark.md](spark.md).
 
 ## Output

@@ -32,9 +32,9 @@ FUNCTIONS_INTRODUCTION = """\
 <!-- Made by scripts/make_language_reference.py from coprlake.language.functions; a test compares. Change it there. -->
 
 Names of functions do not depend on case. A parameter with `= value` may be left out, and is given by its name:
-`contains(content, "refused", caseSensitive: false)`. `const` asks for a constant, `...` takes any number of arguments, `T`
-is one type that is the same at every place. A function of null is null unless it says otherwise; a value that a function
-cannot work with gives null, never an error. Every example here is run by the tests on DuckDB and on Spark.
+`contains(content, "refused", caseSensitive: false)`. `const` asks for a constant, `...` takes any number of arguments,
+`T` is one type that is the same at every place. A function of null is null unless it says otherwise; a value that a
+function cannot work with gives null, never an error. Every example here is run by the tests on DuckDB and on Spark.
 
 """
 

@@ -15,7 +15,21 @@ import coprlake
 from coprlake.cli.main import COMMANDS, cli
 from scripts.make_cli_reference import TARGET, reference
 
-HEAVY = {"numpy", "pyarrow", "numba", "deltalake", "rich", "pandas", "hypothesis", "pyspark", "py4j"}
+HEAVY = {
+    "duckdb",
+    "sqlglot",
+    "lark",
+    "prompt_toolkit",
+    "numpy",
+    "pyarrow",
+    "numba",
+    "deltalake",
+    "rich",
+    "pandas",
+    "hypothesis",
+    "pyspark",
+    "py4j",
+}
 
 
 @pytest.mark.parametrize("command", [None, *COMMANDS])

@@ -4,6 +4,7 @@ A message says what happened, where, what was expected and what was found, and w
 stop.
 """
 
+import unicodedata
 from os import PathLike, fspath
 
 
@@ -141,8 +142,14 @@ def _excerpt(text: str, start: int, end: int) -> str:
         first = max(first, start - _SHOWN_CHARACTERS // 2)
         last = min(last, first + _SHOWN_CHARACTERS)
     shown = text[first:last].replace("\t", " ").replace("\r", " ")
-    marks = " " * (start - first) + "^" * max(1, min(end, last) - start)
+    marks = " " * _cells(shown[: start - first]) + "^" * max(1, _cells(text[start : min(end, last)]))
     return f"  line {number}, column {column + 1}\n  {shown}\n  {marks}"
+
+
+def _cells(text: str) -> int:
+    """How much room a text takes in a terminal."""
+    wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
+    return len(text) + wide - sum(unicodedata.combining(sign) > 0 for sign in text)
 
 
 def _rebuild_format_error(kind: type[FormatError], file: str, arguments: dict[str, str]) -> FormatError:

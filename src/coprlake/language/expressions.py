@@ -302,7 +302,7 @@ class Expressions:
             path = f"$[{name}]" if isinstance(name, int) else str(name)
             function = FUNCTIONS["jsonpath" if isinstance(name, int) else "jsonfield"]
             return Apply(function, (operand, Constant(path, STRING)), LOOSE)
-        self.session.fail(f"{_a(kind)} has no members; [] follows an array or record", node.span)
+        return self.session.fail(f"{_a(kind)} has no members; [] follows an array or record", node.span)
 
     def _member(self, operand: Expr, name: str, span: syntax.Span) -> Expr:
         names = [member for member, _ in operand.type.members]
@@ -417,7 +417,7 @@ class Expressions:
             if result is not None:
                 return result
         advice = "; join texts by concat()" if "string" in kinds and operator == "+" else ""
-        self.session.fail(f"{operator} cannot be used with {_a(left.type)} and {_a(right.type)}{advice}", span)
+        return self.session.fail(f"{operator} cannot be used with {_a(left.type)} and {_a(right.type)}{advice}", span)
 
     def _as_number(self, side: Expr) -> Expr:
         return Apply(operators.FROM_LOOSE, (side,), DOUBLE) if side.type.is_loose else side
@@ -574,7 +574,9 @@ class Expressions:
             if "timestamp" in kinds:
                 return Apply(FUNCTIONS["totimestamp"], (value,), TIMESTAMP)
         wanted = " or ".join(parameter.kinds)
-        self.session.fail(f"{parameter.name} of {function.name} has to be {wanted}, found {_a(value.type)}", span)
+        return self.session.fail(
+            f"{parameter.name} of {function.name} has to be {wanted}, found {_a(value.type)}", span
+        )
 
     def _check(self, function: Function, parameter: Parameter, value: Expr, span: syntax.Span) -> None:
         """Refuse a constant that makes no sense."""

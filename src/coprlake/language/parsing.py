@@ -32,25 +32,25 @@ _WORDS: Final = {
     "NAME": "a name",
     "QUOTED_NAME": "a name in backticks",
     "COMPARE": "a comparison",
-    "SEARCH": "~",
+    "SEARCH": "`~`",
     "DIRECTION": "asc or desc",
-    "PLUS": "+",
-    "MINUS": "-",
-    "FACTOR": "* or /",
+    "PLUS": "`+`",
+    "MINUS": "`-`",
+    "FACTOR": "`*` or `/`",
     "KEY_MOD": "mod",
-    "ALIGN": "@",
+    "ALIGN": "`@`",
     "KEY_IN": "in",
     "VARIABLE": "$variable",
-    "VBAR": "|",
-    "COMMA": ",",
-    "COLON": ":",
-    "EQUAL": "=",
-    "LPAR": "(",
-    "RPAR": ")",
-    "LSQB": "[",
-    "RSQB": "]",
-    "LBRACE": "{",
-    "RBRACE": "}",
+    "VBAR": "`|`",
+    "COMMA": "`,`",
+    "COLON": "`:`",
+    "EQUAL": "`=`",
+    "LPAR": "`(`",
+    "RPAR": "`)`",
+    "LSQB": "`[`",
+    "RSQB": "`]`",
+    "LBRACE": "`{`",
+    "RBRACE": "`}`",
     "_AND": "and",
     "_OR": "or",
     "_XOR": "xor",
@@ -101,7 +101,7 @@ def _unexpected(text: str, error: UnexpectedInput) -> QueryError:
             end = error.token.end_pos or end
     elif isinstance(error, UnexpectedCharacters):
         expected = set(error.allowed or ())
-    found = "the query ends here" if start >= len(text.rstrip()) else f"unexpected {_shown(text[start:end])}"
+    found = "the query ends here" if start >= len(text.rstrip()) else f"unexpected `{_shown(text[start:end])}`"
     opening = _unclosed(text, start)
     if opening:
         return QueryError(opening[0], text, opening[1], opening[1] + 1)
@@ -116,8 +116,9 @@ def _unclosed(text: str, start: int) -> tuple[str, int] | None:
     """A string that is never closed is the usual reason for a quote that does not fit."""
     if start < len(text) and text[start] in "\"'`":
         return f"the text that begins with {text[start]} is not closed", start
-    if text.startswith("/*", start):
-        return "the comment is not closed", start
+    opened = text.rfind("/*", 0, start + 2)
+    if opened >= 0 and "*/" not in text[opened:] and not text[opened + 2 : start].strip():
+        return "the comment is not closed", opened
     return None
 
 

@@ -5,8 +5,9 @@ A query with limits of its own has a database to itself while it runs; it is kep
 
 import atexit
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, Final
 
 import pyarrow as pa
@@ -129,7 +130,7 @@ class Connection:
         self._deadline = deadline
         self._limits = limits
         self._text = text
-        self._timer: threading.Timer | None = None
+        self._worker = ThreadPoolExecutor(1, "coprlake-query")
 
     def learn(self, kernels: dict[str, Kernel]) -> None:
         """Make functions of ours known."""
@@ -141,50 +142,41 @@ class Connection:
 
     def run(self, sql: str) -> Iterator[pa.RecordBatch]:
         """The result of a query, in batches."""
-        with self._guarded():
-            reader = self._cursor.sql(sql).to_arrow_reader(_ROWS)
+        reader = self._done(lambda: self._cursor.sql(sql).to_arrow_reader(_ROWS))
         while True:
-            with self._guarded():
-                try:
-                    batch = reader.read_next_batch()
-                except StopIteration:
-                    return
+            batch = self._done(lambda: next(reader, None))
+            if batch is None:
+                return
             yield batch
 
-    def value(self, sql: str) -> Any:
-        """The rows of a small query."""
-        with self._guarded():
-            return self._cursor.execute(sql).fetchall()
+    def _done(self, work: Callable[[], Any]) -> Any:
+        """Do it in a thread beside this one: DuckDB itself listens to Ctrl-C and to the clock between tasks at best.
 
-    @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        """Stop what takes too long, and say in our words what DuckDB says in its own."""
+        What DuckDB says in its own words is said in ours.
+        """
         import duckdb
 
         self._deadline.check()
-        left = self._deadline.left
-        timer = None if left is None else threading.Timer(left, self._cursor.interrupt)
-        if timer is not None:
-            timer.daemon = True
-            timer.start()
+        future = self._worker.submit(work)
         try:
-            yield
-        except duckdb.InterruptException as error:
-            raise self._deadline.error() from error
+            return future.result(self._deadline.left)
+        except (KeyboardInterrupt, TimeoutError) as error:
+            self._cursor.interrupt()
+            with suppress(Exception):
+                future.result()
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            raise self._deadline.error() from None
         except duckdb.OutOfMemoryException as error:
             raise self._too_large() from error
-        except duckdb.Error as error:
+        except (duckdb.Error, pa.ArrowException) as error:
             raise self._explained(error) from error
-        except pa.ArrowException as error:
-            raise self._explained(error) from error
-        finally:
-            if timer is not None:
-                timer.cancel()
 
     def _too_large(self) -> QueryLimitError:
         allowed = "" if self._limits.memory_bytes is None else f" than {self._limits.memory_bytes / 2**20:,.0f} MiB"
         return QueryLimitError(
-            f"the query needs more memory{allowed}; narrow its time or filters, group by fewer values, or raise the limit"
+            f"the query needs more memory{allowed}; narrow its time or filters, group by fewer values, or raise the "
+            "limit"
         )
 
     def _explained(self, error: Exception) -> CoprlakeError:
@@ -196,7 +188,9 @@ class Connection:
         return explained(str(error), self._text, self._deadline)
 
     def close(self) -> None:
-        """Let go of what the query held."""
+        """Let go of what the query held; of a query that nobody waits for any longer, end it."""
+        self._cursor.interrupt()
+        self._worker.shutdown()
         self._cursor.close()
         _give_back(self._engine_limits, self._database)
 

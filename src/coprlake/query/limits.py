@@ -44,8 +44,8 @@ class Deadline:
     def error(self) -> QueryLimitError:
         """What to say when it is over."""
         return QueryLimitError(
-            f"the query took longer than {self.seconds:g} seconds and was stopped; narrow its time or filters, or raise "
-            "the limit of time"
+            f"the query took longer than {self.seconds:g} seconds and was stopped; narrow its time or filters, or "
+            "raise the limit of time"
         )
 
     def check(self) -> None:

@@ -1,7 +1,7 @@
 """Queries of the language on Spark: the driver understands and prunes, Spark computes.
 
-The same plan as for DuckDB, in Spark's words; what the engines would not do alike is done by the same functions of ours,
-in Python workers.
+The same plan as for DuckDB, in Spark's words; what the engines would not do alike is done by the same functions of
+ours, in Python workers.
 """
 
 import itertools
@@ -78,7 +78,9 @@ class SparkQuery(Query):
         self, catalog: Catalog, compiled: Compiled, report: QueryReport, deadline: Deadline
     ) -> Iterator[pa.RecordBatch]:
         if self._limits.memory_bytes is not None or self._limits.threads is not None:
-            report.warnings.append("on Spark memory and threads are set by its own configuration; these limits are ignored")
+            report.warnings.append(
+                "on Spark memory and threads are set by its own configuration; these limits are ignored"
+            )
         frame, views = self._frame(compiled, report)
         if self._limits.rows is not None:
             frame = frame.limit(self._limits.rows + 1)
@@ -139,7 +141,13 @@ class SparkQuery(Query):
         way = "Parquet files, read by Spark" if through else "searched by our tasks, handed over as Arrow data"
         report.scans.append(
             ScanReport(
-                needs.scan.table, way, columns, str(pruning.predicate), search.report, len(search.plan.pieces), pruning.ignored
+                needs.scan.table,
+                way,
+                columns,
+                str(pruning.predicate),
+                search.report,
+                len(search.plan.pieces),
+                pruning.ignored,
             )
         )
         frame = search.dataframe(self._spark)
@@ -186,14 +194,16 @@ class SparkQuery(Query):
         finally:
             if timer is not None:
                 timer.cancel()
-                context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+                context.setLocalProperty("spark.jobGroup.id", None)
 
     def _explained(self, error: Exception, deadline: Deadline) -> CoprlakeError:
         message = str(error)
         if deadline.left == 0.0:
             return deadline.error()
         if "OutOfMemory" in message or "java heap space" in message.lower():
-            return QueryLimitError("the query needs more memory than Spark has; narrow it, or raise spark.driver.memory")
+            return QueryLimitError(
+                "the query needs more memory than Spark has; narrow it, or raise spark.driver.memory"
+            )
         marks = ("ARITHMETIC_OVERFLOW", "CAST_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE", "overflow")
         if any(mark in message for mark in marks):
             return explained("overflow", self._text, deadline)
@@ -223,7 +233,9 @@ def _carried(name: str, kind: pa.DataType, column: Column) -> "SparkColumn":
     if column.type.kind == "record":
         have = from_arrow(kind)
         assert have is not None
-        return sql.expr(SparkDialect().render(exp.Cast(this=exp.column(name, quoted=True), to=SparkDialect().data_type(have))))
+        return sql.expr(
+            SparkDialect().render(exp.Cast(this=exp.column(name, quoted=True), to=SparkDialect().data_type(have)))
+        )
     if column.type.kind in ("long", "double", "string"):
         return value.cast({"long": "bigint", "double": "double"}.get(column.type.kind, "string"))
     return value

@@ -24,8 +24,10 @@ from coprlake.language.types import DOUBLE, LONG, TIMEFRAME, member_names
 GROUP: Final = "time"
 _TIME: Final = 'data record(a = toTimestamp("2026-01-31T12:34:56.789Z")) | fields '
 _PIECE = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
-_MONTHS: Final = ["January", "February", "March", "April", "May", "June", "July", "August"]
-_MONTHS += ["September", "October", "November", "December"]
+_MONTHS: Final = [
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+]
 _DAYS: Final = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
 Sql = Sequence[exp.Expression]
