@@ -1,7 +1,7 @@
 """What every store can do (paper 5): take lines with their source, be finished, and find lines.
 
 A term is a whole term and a substring stands anywhere, both whatever the case of ASCII letters, exactly as
-`coprlake.predicate.predicates.Term` and `Contains` say; stores find candidates in their own way, and the lines that they
+`coprlake.predicate.predicates.Term` and `Contains` say; stores find candidates in their own way, and the lines they
 return are those that match. The order of use: `ingest` as often as needed, `finish_index`, `finish_data`, then
 `sizes`, `files` and `reader`.
 """

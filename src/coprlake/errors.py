@@ -52,7 +52,7 @@ class PatternError(UsageError):
     def __init__(self, problem: str, offset: int) -> None:
         self.problem = problem
         self.offset = offset
-        super().__init__(f"{problem}, at character {offset} of the pattern")
+        super().__init__(f"{problem}, at character {offset + 1} of the pattern")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Keep the offset when the error crosses a process border."""
