@@ -502,8 +502,25 @@ class Expressions:
         assert self._aggregates is not None
         if any(isinstance(part, Apply) and part.function.is_aggregate for a in arguments if a for part in walk(a)):
             self.session.fail(f"{function.name} cannot be used inside of another aggregation", node.span)
+        if function.name in ("takeFirst", "takeLast"):
+            arguments += self._order(function, node.span)
         applied = self.invoke(function, arguments, node.span)
         return self._aggregates(applied) if isinstance(applied, Apply) else applied
+
+    def _order(self, function: Function, span: syntax.Span) -> list[Expr | None]:
+        """What the records are sorted by, as one value, and whether the greatest comes first."""
+        order = self.scope.order
+        if not order:
+            time = self.scope.find("timestamp")
+            if time is None:
+                self.session.fail(f"{function.name} needs an order; put a sort before summarize", span)
+            return [time, Constant(False, BOOLEAN)]
+        if len({key.descends for key in order}) > 1:
+            self.session.fail(f"{function.name} needs keys that are sorted in the same direction", span)
+        keys = [key.expression for key in order]
+        kind = record(tuple((f"k{i}", key.type) for i, key in enumerate(keys)))
+        together = keys[0] if len(keys) == 1 else Apply(operators.RECORD, tuple(keys), kind)
+        return [together, Constant(order[0].descends, BOOLEAN)]
 
     def _record(self, node: syntax.Call) -> Expr:
         members: dict[str, Expr] = {}

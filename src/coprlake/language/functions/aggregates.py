@@ -83,7 +83,7 @@ for _name, _more in (
 
 
 @function(
-    "sum(value: number|duration) -> double",
+    "sum(value: number|duration) -> number|duration",
     "The sum.",
     group=GROUP,
     aggregate=True,
@@ -96,7 +96,7 @@ def _sum(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 @function(
-    "avg(value: number|duration|timestamp) -> double",
+    "avg(value: number|duration|timestamp) -> double|duration|timestamp",
     "The mean.",
     group=GROUP,
     aggregate=True,
@@ -116,7 +116,7 @@ def _plain(name: str) -> "object":
 
 
 function(
-    "min(value: any) -> double",
+    "min(value: any) -> any",
     "The least value: of numbers, times, texts.",
     group=GROUP,
     aggregate=True,
@@ -125,7 +125,7 @@ function(
     gives=[{"min(a)": 1, "min(b)": "x"}],
 )(_plain("min"))  # type: ignore[arg-type]
 function(
-    "max(value: any) -> double",
+    "max(value: any) -> any",
     "The greatest value.",
     group=GROUP,
     aggregate=True,
@@ -141,7 +141,7 @@ def _quantile(d: Dialect, value: exp.Expression, share: float) -> exp.Expression
 
 
 @function(
-    "median(value: number|duration|timestamp) -> double",
+    "median(value: number|duration|timestamp) -> double|duration|timestamp",
     "The value in the middle; of two in the middle, their mean.",
     group=GROUP,
     aggregate=True,
@@ -159,7 +159,7 @@ def _check_percentile(percentile: float) -> None:
 
 
 @function(
-    "percentile(value: number|duration|timestamp, percentile: const number) -> double",
+    "percentile(value: number|duration|timestamp, percentile: const number) -> double|duration|timestamp",
     "The value below which so many percent of the values are, interpolated between the two nearest.",
     group=GROUP,
     aggregate=True,
@@ -268,7 +268,7 @@ def _collect_distinct(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 function(
-    "takeAny(value: any) -> double",
+    "takeAny(value: any) -> any",
     "Some value: here always the least, so that it is the same every time.",
     group=GROUP,
     aggregate=True,
@@ -277,7 +277,7 @@ function(
     gives=[{"x": "x"}],
 )(_plain("min"))  # type: ignore[arg-type]
 function(
-    "takeMin(value: any) -> double",
+    "takeMin(value: any) -> any",
     "The least value.",
     group=GROUP,
     aggregate=True,
@@ -286,7 +286,7 @@ function(
     gives=[{"x": "x"}],
 )(_plain("min"))  # type: ignore[arg-type]
 function(
-    "takeMax(value: any) -> double",
+    "takeMax(value: any) -> any",
     "The greatest value.",
     group=GROUP,
     aggregate=True,
@@ -294,6 +294,42 @@ function(
     example=_DATA + "summarize x = takeMax(b)",
     gives=[{"x": "z"}],
 )(_plain("max"))  # type: ignore[arg-type]
+
+
+def _taken(first: bool) -> "object":
+    """The second argument is what records are sorted by, the third whether the greatest comes first."""
+
+    def sql(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+        descends = node.arguments[2]
+        assert isinstance(descends, Constant)
+        least = first != bool(descends.value)
+        name = d.pick(duckdb="arg_min" if least else "arg_max", spark="min_by" if least else "max_by")
+        there = d.both(d.no(d.is_null(args[0].copy())), d.no(d.is_null(args[1].copy())))
+        return exp.Filter(this=d.call(name, args[0], args[1]), expression=exp.Where(this=there))
+
+    return sql
+
+
+_ORDERED_DATA: Final = "data record(a = 2, b = 10), record(a = 3, b = 30), record(a = 1, b = 20) | "
+function(
+    "takeFirst(value: any) -> any",
+    "The value of the first record by the `sort` before, or by `timestamp` if there is none. Records without a value "
+    "or without something to sort by are passed over.",
+    group=GROUP,
+    aggregate=True,
+    result=_like_first,
+    example=_ORDERED_DATA + "sort a desc | summarize x = takeFirst(b)",
+    gives=[{"x": 30}],
+)(_taken(True))  # type: ignore[arg-type]
+function(
+    "takeLast(value: any) -> any",
+    "The value of the last record by the `sort` before, or by `timestamp` if there is none; see `takeFirst`.",
+    group=GROUP,
+    aggregate=True,
+    result=_like_first,
+    example=_ORDERED_DATA + "sort a | summarize x = takeLast(b)",
+    gives=[{"x": 30}],
+)(_taken(False))  # type: ignore[arg-type]
 
 
 def _most_frequent(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
