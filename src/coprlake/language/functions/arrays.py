@@ -80,7 +80,7 @@ def _array_size(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 @function(
-    "arraySum(array: array) -> double",
+    "arraySum(array: array) -> number|duration",
     "The sum of the elements; 0 if there are none.",
     group=GROUP,
     example="data record(a = {2, 3, null}) | fields x = arraySum(a)",
@@ -108,7 +108,7 @@ def _array_avg(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 @function(
-    "arrayMin(array: array) -> double",
+    "arrayMin(array: array) -> any",
     "The least element; null if there is none.",
     group=GROUP,
     example='data record(a = {3, 1, null}, b = {"b", "a"}) | fields x = arrayMin(a), y = arrayMin(b)',
@@ -120,7 +120,7 @@ def _array_min(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 @function(
-    "arrayMax(array: array) -> double",
+    "arrayMax(array: array) -> any",
     "The greatest element; null if there is none.",
     group=GROUP,
     example="data record(a = {3, 1, null}) | fields x = arrayMax(a)",
@@ -138,7 +138,7 @@ def _at(index: int) -> Lowering:
 
 
 function(
-    "arrayFirst(array: array) -> double",
+    "arrayFirst(array: array) -> any",
     "The first element; null if there is none.",
     group=GROUP,
     example="data record(a = {3, 1, 2}) | fields x = arrayFirst(a)",
@@ -146,7 +146,7 @@ function(
     result=_element,
 )(_at(1))
 function(
-    "arrayLast(array: array) -> double",
+    "arrayLast(array: array) -> any",
     "The last element; null if there is none.",
     group=GROUP,
     example="data record(a = {3, 1, 2}) | fields x = arrayLast(a)",
@@ -156,7 +156,7 @@ function(
 
 
 @function(
-    "arrayElement(array: array, index: long) -> double",
+    "arrayElement(array: array, index: long) -> any",
     "The element at an index, as `array[index]`; a negative index counts from the end.",
     group=GROUP,
     example="data record(a = {3, 1, 2}) | fields x = arrayElement(a, 1), y = arrayElement(a, -1), "

@@ -39,7 +39,7 @@ def _finite(values: pa.Array) -> pa.Array:
 
 
 @function(
-    "abs(value: number) -> double",
+    "abs(value: number) -> number",
     "The number without its sign.",
     group=GROUP,
     example="data record(a = -3, b = 2.5) | fields x = abs(a), y = abs(b)",
@@ -65,7 +65,7 @@ def _whole(name: str) -> "Callable[[Dialect, Apply, Sql], exp.Expression]":
 
 
 function(
-    "ceil(value: number) -> double",
+    "ceil(value: number) -> number",
     "The least whole number that is not less; of the same type.",
     group=GROUP,
     example="data record(a = 2.1, b = -2.1, c = 7) | fields x = ceil(a), y = ceil(b), z = ceil(c)",
@@ -73,7 +73,7 @@ function(
     result=_same_type,
 )(_whole("ceil"))
 function(
-    "floor(value: number) -> double",
+    "floor(value: number) -> number",
     "The greatest whole number that is not more; of the same type.",
     group=GROUP,
     example="data record(a = 2.9, b = -2.1, c = 7) | fields x = floor(a), y = floor(b), z = floor(c)",
@@ -88,7 +88,7 @@ def _check_decimals(decimals: int) -> None:
 
 
 @function(
-    "round(value: number, decimals: const long = 0) -> double",
+    "round(value: number, decimals: const long = 0) -> number",
     "The number rounded to so many digits behind the point, or before it if negative; halves go away from zero.",
     group=GROUP,
     example="data record(a = 2.5, b = -2.5, c = 1234) | fields x = round(a), y = round(b), z = round(c, decimals: -2)",

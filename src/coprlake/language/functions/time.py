@@ -64,7 +64,7 @@ def _bin_type(types: Sequence[Type | None]) -> Type | None:
 
 @function(
     "bin(value: number|timestamp|duration, interval: const number|duration, "
-    "at: const number|timestamp|duration = null) -> double",
+    "at: const number|timestamp|duration = null) -> number|timestamp|duration",
     "The value rounded down to a multiple of the interval, counted from 0 or 1970, or from `at`.",
     group=GROUP,
     example='data record(a = toTimestamp("2026-01-31T12:34:56Z"), b = 17) | fields x = bin(a, 15m), y = bin(b, 5)',
