@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -40,7 +41,7 @@ def _predicate(query: Query) -> Predicate:
     return pruning.predicate
 
 
-EXACT = {"case_sensitive": True}
+EXACT: Any = {"case_sensitive": True}
 PRUNED: list[tuple[str, Predicate]] = [
     ('filter userapp == "shop"', Equals("userapp", "shop", **EXACT)),
     ('filter "shop" == userapp', Equals("userapp", "shop", **EXACT)),
