@@ -232,8 +232,23 @@ class Expressions:
                 return self._aligned(moved, aligned)
         left, right = self._bind(node.left), self._bind(node.right)
         if node.operator in operators.COMPARISONS:
-            return self.compare(node.operator, left, right)
+            left, right = self._as_time(left, right, node.left), self._as_time(right, left, node.right)
+            found = self.compare(node.operator, left, right)
+            if isinstance(found, Apply) and found.function is operators.INCOMPARABLE:
+                self.session.warn(
+                    f"{_a(left.type)} and {_a(right.type)} cannot be compared, so {node.operator} is constant"
+                )
+            return found
         return self.arithmetic("%" if node.operator == "mod" else node.operator, left, right, node.span)
+
+    def _as_time(self, side: Expr, other: Expr, node: syntax.Expression) -> Expr:
+        """A constant text that is compared with a time is one."""
+        if other.type != TIMESTAMP or not isinstance(side, Constant) or not isinstance(side.value, str):
+            return side
+        moment = times.parse_time(side.value)
+        if moment is None:
+            self.session.fail("this is no time; write it in ISO format, as 2026-01-31T12:00:00Z", node.span)
+        return Constant(moment, TIMESTAMP)
 
     def _align(self, node: syntax.Align) -> Expr:
         operand = Constant(self.session.now, TIMESTAMP) if node.operand is None else self._bind(node.operand)
@@ -496,7 +511,10 @@ class Expressions:
             )
         arguments = self._arguments(function, node)
         if name == "totimestamp" and isinstance(arguments[0], Constant) and isinstance(arguments[0].value, str):
-            return Constant(times.parse_time(arguments[0].value), TIMESTAMP)  # so that it can prune
+            moment = times.parse_time(arguments[0].value)
+            if moment is None:
+                self.session.warn(f"{arguments[0].value!r} is no time in ISO format, so toTimestamp gives null")
+            return Constant(moment, TIMESTAMP)  # so that it can prune
         if not function.is_aggregate:
             return self.invoke(function, arguments, node.span)
         assert self._aggregates is not None
@@ -629,10 +647,11 @@ class Expressions:
 
 def in_query(operand: Expr, node: "Node", value: Expr) -> InQuery:
     """Whether the operand is among the values of an expression over a query."""
-    from coprlake.language.plan import Column, Project
+    from coprlake.language.plan import Column, Filter, Project, Ref
 
     column = Column("value", value.type)
-    return InQuery(operand, Project(node, {column: value}), column, BOOLEAN)
+    there = Apply(FUNCTIONS["isnotnull"], (Ref(column),), BOOLEAN)
+    return InQuery(operand, Filter(Project(node, {column: value}), there), column, BOOLEAN)
 
 
 def constant(value: Any) -> Constant:

@@ -4,6 +4,7 @@ It is a necessary condition: the engine still decides. What is negated, computed
 nothing, and is left out.
 """
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -27,7 +28,11 @@ from coprlake.predicate.predicates import (
     Regex,
     Suffix,
 )
-from coprlake.records import TIMESTAMP
+from coprlake.records import ATTRIBUTES, TIMESTAMP
+
+
+MOST_PARTS: Final = 5_000
+"""A condition of more parts than this says nothing to the index."""
 
 
 @dataclass
@@ -79,7 +84,8 @@ def _visit(node: Node, conditions: list[Expr], found: dict[int, list[Pruning]]) 
     elif isinstance(node, plan.Filter):
         _visit(node.input, [*conditions, node.condition], found)
     elif isinstance(node, plan.Project):
-        _visit(node.input, [substituted(condition, node.columns) for condition in conditions], found)
+        through = [substituted(condition, node.columns) for condition in conditions]
+        _visit(node.input, [condition for condition in through if _is_short(condition)], found)
     elif isinstance(node, plan.Order):
         _visit(node.input, conditions, found)
     elif isinstance(node, plan.Aggregate):
@@ -112,6 +118,11 @@ def substituted(expression: Expr, columns: dict[Column, Expr]) -> Expr:
             expression, array=substituted(expression.array, columns), body=substituted(expression.body, columns)
         )
     return expression
+
+
+def _is_short(expression: Expr) -> bool:
+    """A field that is computed from others twice doubles with each step; such a condition does not prune anyway."""
+    return sum(1 for _ in itertools.islice(plan.walk(expression), MOST_PARTS + 1)) <= MOST_PARTS
 
 
 def _of_scan(scan: Scan, conditions: Sequence[Expr]) -> Pruning:
@@ -153,6 +164,7 @@ class _Reader:
 
     def __init__(self, scan: Scan) -> None:
         self._names = {column: name for name, column in scan.columns.items()}
+        self._columns = set(scan.columns)
         self._names |= {column: name for name, column in scan.attributes.items()}
         self._time = scan.columns.get(TIMESTAMP)
         self.columns = set(self._names)
@@ -161,9 +173,17 @@ class _Reader:
         """The field that an expression is just the text of."""
         if isinstance(value, Apply) and value.function is operators.FIELD:
             value = value.arguments[0]
+        if isinstance(value, Apply) and value.function is operators.ENTRY:
+            return self._entry(*value.arguments)
         if not isinstance(value, Ref) or not value.type.is_text:
             return None
         return self._names.get(value.column)
+
+    def _entry(self, attributes: Expr | None, key: Expr | None) -> str | None:
+        """A key of the attributes; a column of that name would be asked first, so there must be none."""
+        is_own = isinstance(attributes, Ref) and self._names.get(attributes.column) == ATTRIBUTES
+        name = _text(key)
+        return name if is_own and name is not None and name not in self._columns else None
 
     def bounds(self, condition: Expr) -> tuple[int | None, int | None] | None:
         """The times that a comparison of the timestamp leaves: from, and before."""
@@ -334,7 +354,8 @@ def _whole(pattern: str, name: str, exact: bool) -> Predicate:
 
 
 def _term(term: str, name: str, exact: bool) -> Predicate | None:
-    if "*" not in term.strip("*"):
+    core = term[term.startswith("*") : len(term) - (term.endswith("*") and len(term) > 1)]
+    if "*" not in core:
         return Phrase(term, name, case_sensitive=exact)
     pieces = [piece for piece in term.split("*") if piece]
     return And(tuple(Contains(piece, name, case_sensitive=exact) for piece in pieces)) if pieces else None

@@ -8,7 +8,7 @@ import pyarrow as pa
 from coprlake.language.functions import operators
 from coprlake.language.plan import Apply, Column, Constant, Expr, Node, Ref, Scan, Sort, Values
 from coprlake.language.suggestions import nearest
-from coprlake.language.types import LOOSE, MAP, NULL, from_arrow
+from coprlake.language.types import LOOSE, MAP, NULL, STRING, from_arrow
 from coprlake.records import ATTRIBUTES, DAY, SCHEMA
 
 
@@ -35,11 +35,14 @@ class Scope:
         found = self.fields.get(name)
         if found is not None:
             return found
-        if self.scan is None or name in self.hidden or ATTRIBUTES not in self.scan.columns:
+        if name in self.hidden or name in SCHEMA.names:
             return None
-        if name in SCHEMA.names:
+        if self.scan is not None:
+            return attribute(self.scan, name) if ATTRIBUTES in self.scan.columns else None
+        among = self.fields.get(ATTRIBUTES)  # of records that came together from several tables
+        if among is None or among.type != MAP:
             return None
-        return attribute(self.scan, name)
+        return Apply(operators.ENTRY, (among, Constant(name, STRING)), LOOSE)
 
     def nearest(self, name: str) -> str | None:
         """The field that was probably meant."""

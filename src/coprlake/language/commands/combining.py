@@ -76,7 +76,7 @@ def _join(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
         pairs.append((first, second))
     node = Join(scope.node, right.node, kind, pairs)
     fields = {**scope.fields, **{f"{prefix}{name}": value for name, value in right.fields.items()}}
-    return Scope(node, fields)
+    return Scope(node, fields, scope.scan, scope.hidden)
 
 
 def _join_names(pipeline: Pipeline, argument: Argument) -> tuple[str, str]:
@@ -124,4 +124,4 @@ def _lookup(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
     columns = {Column(name, value.type): value for name, value in chosen.items()}
     node = Join(scope.node, Project(once, {**columns}), "leftOuter", [(first, second)])
     found = {f"{prefix}{name}": Ref(column) for name, column in zip(chosen, columns, strict=True)}
-    return Scope(node, {**scope.fields, **found}, order=scope.order)
+    return Scope(node, {**scope.fields, **found}, scope.scan, scope.hidden, scope.order)

@@ -44,18 +44,15 @@ def _fields_add(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
 )
 def _fields(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
     plain, _ = pipeline.split(step)
-    chosen: dict[str, Expr] = {}
+    values: dict[str, Expr] = {}  # of the fields as they were: fields a = b, b = a exchanges them
     for argument in some(pipeline, step, items(plain)):
         name = argument.alias.text if argument.alias else text_of(pipeline, argument)
         if argument.alias is None and isinstance(argument.value, Name):
             name = argument.value.text
-        value = pipeline.expressions(scope).bind(argument.value)
-        hidden = scope.fields.get(name)
+        values[name] = pipeline.expressions(scope).bind(argument.value)
+    for name, value in values.items():
         scope = computed(scope, name, value)
-        chosen[name] = scope.fields[name]
-        if hidden is not None and argument.alias is not None:  # fields a = b, b = a takes both as they were
-            scope.fields[name] = hidden
-    return scope.closed(scope.node, chosen)
+    return scope.closed(scope.node, {name: scope.fields[name] for name in values})
 
 
 def _patterns(pipeline: Pipeline, scope: Scope, arguments: list[Argument]) -> list[str]:
@@ -137,6 +134,8 @@ def _fields_rename(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
         if scope.find(argument.value.text) is None:
             known = hint(argument.value.text, scope.fields)
             pipeline.session.warn(f"there is no field {argument.value.text} to rename{known}")
+        if argument.value.text in renamed:
+            pipeline.fail(f"{argument.value.text} is renamed twice; add a second name by fieldsAdd", argument.span)
         renamed[argument.value.text] = argument.alias.text
     values = {old: scope.find(old) or scopes.missing() for old in renamed}
     fields: dict[str, Expr] = {}

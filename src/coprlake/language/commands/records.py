@@ -208,5 +208,7 @@ def _expand(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
     assert value.type.element
     element = Column(name, value.type.element)
     limit = pipeline.constant(scope, named["limit"], "long", "limit") if "limit" in named else None
+    if limit is not None and not 0 < limit < 2**31:
+        pipeline.fail("limit takes a number of elements", named["limit"].span)
     node = Expand(scope.node, value, element, limit)
     return Scope(node, {**scope.fields, name: Ref(element)}, scope.scan, scope.hidden | {name}, scope.order)
