@@ -84,6 +84,12 @@ class CoprStore(Store):
         self.report = self._segment.seal()
         self.index_seconds = min(self.report.seconds_by_phase["seal sketch"], time.perf_counter() - started)
 
+    def token_count(self) -> int:
+        """How many tokens the sketch knows."""
+        segment = SealedSegment(Folder.of(self.folder), SegmentEntry(_NAME, (self.folder / _NAME).stat().st_size))
+        assert segment.sidecar is not None
+        return int(segment.sidecar.sketch.token_count)
+
     def sizes(self) -> Sizes:
         """The data file, and the sidecar."""
         sidecar = self.folder / sidecar_name(_NAME)

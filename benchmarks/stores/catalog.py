@@ -1,0 +1,27 @@
+"""All stores that are compared. A module is imported when its store is asked for: some need what a machine may lack."""
+
+from importlib import import_module
+
+from benchmarks.stores.base import Store
+
+ALL: tuple[str, ...] = (
+    "benchmarks.stores.scan:ScanStore",
+    "benchmarks.stores.copr:CoprStore",
+    "benchmarks.stores.csc:CscStore",
+    "benchmarks.stores.csc:CscTwoStore",
+    "benchmarks.stores.bloom:BloomStore",
+)
+
+
+def load(place: str) -> type[Store]:
+    """The class of a store, by "module:Class"."""
+    module, _, name = place.partition(":")
+    kind = getattr(import_module(module), name)
+    assert isinstance(kind, type)
+    assert issubclass(kind, Store)
+    return kind
+
+
+def stores() -> list[type[Store]]:
+    """The classes of all stores."""
+    return [load(place) for place in ALL]

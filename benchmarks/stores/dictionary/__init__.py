@@ -1,0 +1,1 @@
+"""A searchable compression dictionary in the manner of CLP and LogGrep (paper 2.3)."""
