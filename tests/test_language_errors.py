@@ -136,6 +136,11 @@ def test_nothing_hangs_on_large_or_deep_queries(table: Table) -> None:
     alternatives = " or ".join(f'content == "x{i}"' for i in range(1_000))
     assert table.query(f"fetch logs | filter {alternatives}").arrow().num_rows == 0
     assert table.query("data record(a = 1)" + " | fieldsAdd a = a + 1" * 150).arrow().to_pylist() == [{"a": 151}]
+    doubling = "".join(f" | fieldsAdd a{i} = a{i - 1} + a{i - 1}" for i in range(1, 40))
+    found = table.query(
+        f"fetch logs | fieldsAdd a0 = toLong(status) * 0{doubling} | filter a39 == 0 | summarize count()"
+    )
+    assert found.arrow().num_rows == 1
     assert time.monotonic() - started < 60
 
 
@@ -191,6 +196,9 @@ def test_variables_are_values_and_never_code(table: Table) -> None:
     assert table.query("fetch logs | filter content == $x", variables={"x": hostile}).arrow().num_rows == 0
     assert table.query("fetch logs | filter content == $x", variables={"x": "login"}).arrow().num_rows == 1
     assert table.query("fetch logs | filter in(id, $ids)", variables={"ids": [1, 2]}).arrow().num_rows == 2
+    for odd in ({"a": 1}, [[1]], [b"x"], 2**70, "\ud800"):
+        with pytest.raises(QueryError, match="the variable"):
+            table.query("fetch logs | filter content == $x", variables={"x": odd})
 
 
 HOSTILE = st.text(alphabet=st.sampled_from(list("'\"\\;-/*`${}()[]|%_:?@!\n\t\0 aé😀")), max_size=12)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from coprlake.errors import QueryError, UsageError
@@ -187,12 +188,21 @@ class Expressions:
             self.session.fail(f"the variable ${node.name} was not given a value{known}", node.span)
         value = self.session.variables[node.name]
         if isinstance(value, list | tuple):
-            parts = self.unify([constant(part) for part in value], node.span, "the elements")
+            parts = self.unify([self._given(part, node) for part in value], node.span, "the elements")
             return Apply(operators.LIST, tuple(parts), array(parts[0].type if parts else NULL))
+        return self._given(value, node)
+
+    def _given(self, value: Any, node: syntax.Variable) -> Constant:
+        """The value of a variable, or an element of it."""
+        if isinstance(value, datetime):
+            return Constant(times.as_microseconds(value), TIMESTAMP)
         if value is not None and not isinstance(value, str | int | float | bool):
-            self.session.fail(
-                f"the variable ${node.name} is a {type(value).__name__}; give a text or number", node.span
-            )
+            kind = type(value).__name__
+            self.session.fail(f"the variable ${node.name} is a {kind}; give a text, number or time", node.span)
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            self.session.fail(f"the variable ${node.name} does not fit into 64 bits", node.span)
+        if isinstance(value, str) and any("\ud800" <= sign <= "\udfff" for sign in value):
+            self.session.fail(f"the variable ${node.name} is no valid text: it has half of a character", node.span)
         return constant(value)
 
     def _minus(self, node: syntax.Minus) -> Expr:

@@ -30,7 +30,6 @@ from coprlake.predicate.predicates import (
 )
 from coprlake.records import ATTRIBUTES, TIMESTAMP
 
-
 MOST_PARTS: Final = 5_000
 """A condition of more parts than this says nothing to the index."""
 

@@ -189,9 +189,13 @@ class Connection:
 
     def close(self) -> None:
         """Let go of what the query held; of a query that nobody waits for any longer, end it."""
-        self._cursor.interrupt()
+        import duckdb
+
+        with suppress(duckdb.Error):  # the database is closed already when a process ends
+            self._cursor.interrupt()
         self._worker.shutdown()
-        self._cursor.close()
+        with suppress(duckdb.Error):
+            self._cursor.close()
         _give_back(self._engine_limits, self._database)
 
 
