@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 KERNEL_CACHE := $(VENV)/bounds-checked-kernels
 KERNEL_FOLDERS := src/coprlake/kernel.py,src/coprlake/bits/*,src/coprlake/tokens/*,src/coprlake/sketch/*,src/coprlake/predicate/*,src/coprlake/dpl/*
 
-.PHONY: help setup kafka demo test test-jit test-no-jit test-bounds lint format benchmark clean
+.PHONY: help setup kafka demo test test-jit test-no-jit test-bounds lint format benchmark paper clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s:
@@ -50,6 +50,11 @@ format: setup  ## let ruff format the code
 
 benchmark: setup  ## the sketch in figures
 	$(RUN) -m benchmarks.sketch
+
+SIZE ?= quick
+paper: setup  ## the paper's evaluation with today's peers; SIZE=full for the paper's own sizes
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
+	$(RUN) -m benchmarks.paper --size $(SIZE)
 
 clean:  ## remove what was made
 	rm -rf $(VENV) build dist .coverage .mypy_cache .ruff_cache .hypothesis

@@ -10,6 +10,7 @@ ALL: tuple[str, ...] = (
     "benchmarks.stores.csc:CscStore",
     "benchmarks.stores.csc:CscTwoStore",
     "benchmarks.stores.bloom:BloomStore",
+    "benchmarks.stores.dictionary.store:DictionaryStore",
 )
 
 

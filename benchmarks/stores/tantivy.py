@@ -28,7 +28,7 @@ def _schema() -> Any:
 
     builder = tantivy.SchemaBuilder()
     builder.add_text_field(_CONTENT, tokenizer_name=_TOKENIZER, index_option="basic")
-    builder.add_unsigned_field(_BATCH, fast=True)
+    builder.add_integer_field(_BATCH, fast=True)
     return builder.build()
 
 

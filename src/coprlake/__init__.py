@@ -14,6 +14,9 @@ if TYPE_CHECKING:
         CorruptSketchError,
         FormatError,
         NotFoundError,
+        PatternError,
+        QueryError,
+        QueryLimitError,
         SketchTooNewError,
         SketchTooOldError,
         StorageError,
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
         wildcard,
     )
     from coprlake.predicate.predicates import ALL_FIELDS, EVERYTHING
+    from coprlake.query.limits import Limits
+    from coprlake.query.querying import Query
     from coprlake.query.search import Search
     from coprlake.segment.mutable import SegmentOptions
     from coprlake.sketch.algebra import ANYTHING, NOTHING, all_of, all_tokens, any_of
@@ -64,6 +69,9 @@ _HOMES = {
         "CorruptSketchError",
         "FormatError",
         "NotFoundError",
+        "PatternError",
+        "QueryError",
+        "QueryLimitError",
         "SketchTooNewError",
         "SketchTooOldError",
         "StorageError",
@@ -98,6 +106,8 @@ _HOMES = {
         "ALL_FIELDS",
         "EVERYTHING",
     ),
+    "coprlake.query.limits": ("Limits",),
+    "coprlake.query.querying": ("Query",),
     "coprlake.query.search": ("Search",),
     "coprlake.segment.mutable": ("SegmentOptions",),
     "coprlake.sketch.algebra": (
@@ -137,8 +147,13 @@ __all__ = [
     "CorruptSketchError",
     "FormatError",
     "Intake",
+    "Limits",
     "MutableSketch",
     "NotFoundError",
+    "PatternError",
+    "Query",
+    "QueryError",
+    "QueryLimitError",
     "ReadOptions",
     "SealedSketch",
     "Search",

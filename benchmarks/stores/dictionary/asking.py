@@ -140,6 +140,7 @@ class Question:
         match = self._pattern.search(texts)
         while match is not None and match.start() < len(texts):
             template = int(np.searchsorted(starts, match.start(), "right")) - 1
+            after = match.start() + 1
             if match.end() < starts[template + 1]:  # it does not go over the line end into the next template
                 places = [match.start(number + 1) for number in range(len(self._pieces))]
                 needs = tuple(
@@ -147,7 +148,8 @@ class Question:
                 )
                 if all(asked.fits[need.piece][need.column] for need in needs):
                     found.setdefault(template, set()).add(needs)
-            match = self._pattern.search(texts, match.start() + 1)
+                    after = after if needs else int(starts[template + 1])
+            match = self._pattern.search(texts, after)
         return found
 
 
