@@ -1,14 +1,16 @@
 """What a query reads: which columns, what it prunes by, and in which way a table comes to the engine."""
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from coprlake import Table, create_table
+from coprlake import Table, create_table, open_table
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
     EVERYTHING,
@@ -25,7 +27,7 @@ from coprlake.predicate.predicates import (
 )
 from coprlake.query.querying import Query
 from coprlake.spark import query as spark_query
-from tests.language_cases import NOW, small_table
+from tests.language_cases import NOW, canonical, rows_of, small_table
 from tests.spark_sessions import QUIET, spark  # noqa: F401
 
 pytestmark = QUIET
@@ -164,6 +166,64 @@ def test_partition_columns_and_columns_that_came_later(tmp_path: Path) -> None:
         {"source": "b", "content": "three", "size": 5},
         {"source": None, "content": "two", "size": None},
     ]
+
+
+def _foreign(folder: Path) -> Table:
+    """A table as others write it: nanoseconds, records with names of any kind, durations, unsigned numbers."""
+    moments = pa.array([1_700_000_000_123_456_789, None], pa.timestamp("ns", tz="UTC"))
+    records = pa.array([{"userId": 1, "B": "x", "a": [{"Deep": 5}]}, None])
+    folder.mkdir()
+    pq.write_table(
+        pa.table(
+            {
+                "timestamp": moments,
+                "content": ["first", "second"],
+                "rec": records,
+                "day_of": pa.array([0, 1], pa.date32()),
+                "plain": pa.array([0, 10**15], pa.timestamp("us")),
+                "took": pa.array([5, None], pa.duration("us")),
+                "huge": pa.array([2**63, 1], pa.uint64()),
+                "price": pa.array([Decimal("1.00"), None], pa.decimal128(10, 2)),
+            }
+        ),
+        folder / "a.parquet",
+    )
+    return open_table(folder)
+
+
+FOREIGN = [
+    (
+        "fields t = timestamp, content",
+        [{"t": "2023-11-14T22:13:20.123456Z", "content": "first"}, {"t": None, "content": "second"}],
+    ),
+    (
+        "fields x = rec[userId], y = rec[B], z = rec[a]",
+        [{"x": 1, "y": "x", "z": [{"Deep": 5}]}, {"x": None, "y": None, "z": None}],
+    ),
+    ('filter rec[B] == "x" | fields content', [{"content": "first"}]),
+    ('search "x" | fields content', [{"content": "first"}]),
+    (
+        "fields day_of, plain",
+        [
+            {"day_of": "1970-01-01T00:00:00Z", "plain": "1970-01-01T00:00:00Z"},
+            {"day_of": "1970-01-02T00:00:00Z", "plain": "2001-09-09T01:46:40Z"},
+        ],
+    ),
+    (
+        "fields took, huge, price",
+        [{"took": 5000, "huge": 9.223372036854775808e18, "price": 1.0}, {"took": None, "huge": 1.0, "price": None}],
+    ),
+    ("summarize n = count(), by:{content}", [{"content": "first", "n": 1}, {"content": "second", "n": 1}]),
+    ('filter timestamp > "2023-01-01T00:00:00Z" | fields content', [{"content": "first"}]),
+]
+
+
+@pytest.mark.parametrize(("steps", "rows"), FOREIGN, ids=[steps for steps, _ in FOREIGN])
+def test_tables_of_others(tmp_path: Path, steps: str, rows: list[dict[str, Any]]) -> None:
+    table = _foreign(tmp_path / "foreign")
+    assert rows_of(table.query(f"fetch logs | {steps}").arrow()) == [canonical(row) for row in rows]
+    early = table.query(f'fetch logs, from:"2020-01-01T00:00:00Z" | {steps}').arrow()
+    assert early.num_rows <= len(rows)
 
 
 def test_paths_with_odd_signs(tmp_path: Path) -> None:

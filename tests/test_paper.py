@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,7 +105,7 @@ def test_a_store_that_fails_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
 
 
 def test_stores_that_disagree_end_the_run() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"data": "x", "title": "A", "lines": {"term(ID)": [1]}},
         {"data": "x", "title": "B", "problem": "failed"},
         {"data": "x", "title": "C", "lines": {"term(ID)": [2]}},

@@ -8,7 +8,6 @@ LogGrep): the shortest and the longest value, and which bytes occur, without cas
 from typing import Final, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from benchmarks.stores.dictionary.parsing import Parsed, hash_of
 from coprlake.kernel import I32Array, I64Array, U8Array, U64Array, i64, kernel
@@ -178,38 +177,3 @@ def new_columns(column_count: int, variable_count: int, text_bytes: int) -> Colu
         data=np.empty(2 * variable_count + text_bytes + 8, np.uint8),
         sizes=np.zeros(3, np.int64),
     )
-
-
-class Values(NamedTuple):
-    """Values of a column, as the kernels that search look at them."""
-
-    data: U8Array
-    starts: I64Array
-
-    def array(self) -> pa.Array:
-        """The same for Arrow."""
-        starts = pa.py_buffer(self.starts.astype(np.int32))
-        return pa.Array.from_buffers(pa.binary(), len(self.starts) - 1, [None, starts, pa.py_buffer(self.data)])
-
-
-def read_values(part: U8Array, count: int, fields: I64Array) -> Values:
-    """The values of a part."""
-    least, most = int(fields[LEAST]), int(fields[MOST])
-    if least == most:
-        return Values(part, np.arange(count + 1, dtype=np.int64) * least)
-    sizes = part[:count].astype(np.int64)
-    at = count
-    if most > 0xFF:
-        sizes |= part[count : 2 * count].astype(np.int64) << 8
-        at = 2 * count
-    starts = np.zeros(count + 1, np.int64)
-    np.cumsum(sizes, out=starts[1:])
-    return Values(part[at:], starts)
-
-
-def read_codes(part: U8Array, line_count: int, count: int) -> I64Array:
-    """The code of each line."""
-    if count == 1:
-        return np.zeros(line_count, np.int64)
-    codes = part[:line_count].astype(np.int64)
-    return codes | (part[line_count:].astype(np.int64) << 8) if count > 256 else codes

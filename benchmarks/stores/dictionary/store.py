@@ -10,7 +10,8 @@ import pyarrow as pa
 from benchmarks.stores.base import Answer, Reader, Setting, Sizes, Store
 from benchmarks.stores.batches import contains, term
 from benchmarks.stores.dictionary.asking import Question
-from benchmarks.stores.dictionary.groups import Group, encode_group
+from benchmarks.stores.dictionary.groups import encode_group
+from benchmarks.stores.dictionary.reading import Group, OpenGroup
 from coprlake.predicate.matching import Matcher
 from coprlake.predicate.predicates import Predicate
 
@@ -38,13 +39,13 @@ class DictionaryReader(Reader):
         opened = matching = 0
         for group in self._groups:
             count = len(found)
-            for lines in question.lines(group):
+            open_group = OpenGroup(group)
+            for lines in question.lines(open_group):
                 mask = matcher.mask(pa.record_batch([lines], schema=_SCHEMA))
                 if mask.any():
                     found.append(lines.filter(pa.array(mask)))
-            opened += group.opened
+            opened += open_group.is_opened
             matching += len(found) > count
-            group.forget()
         merged = pa.concat_arrays(found) if found else pa.array([], pa.string())
         return Answer(merged, len(self._groups), opened, matching)
 

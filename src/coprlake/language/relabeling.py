@@ -3,6 +3,8 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coprlake.language.types import Type, carried_type, member_names
+
 
 def relabeled(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """An array as another type of the same shape; members of records go by their place."""
@@ -20,9 +22,33 @@ def relabeled(values: pa.Array, kind: pa.DataType) -> pa.Array:
         return pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)
     if pa.types.is_list(kind) and (pa.types.is_list(values.type) or pa.types.is_large_list(values.type)):
         lists = values.cast(pa.list_(values.type.value_type)) if pa.types.is_large_list(values.type) else values
-        elements = relabeled(lists.flatten(), kind.value_type)
-        lengths = pc.fill_null(pc.list_value_length(lists), 0)
-        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
-        mask = pc.is_null(lists) if lists.null_count else None
-        return pa.ListArray.from_arrays(offsets, elements, type=kind, mask=mask)
+        return _with_elements(lists, relabeled(lists.flatten(), kind.value_type)).cast(kind)
     return values.cast(kind)
+
+
+def carried(values: pa.Array, kind: Type) -> pa.Array:
+    """A column of a table as engines carry values of a type; members of records go by their place."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if kind.kind == "timestamp":
+        zone = values.type.tz if pa.types.is_timestamp(values.type) else None
+        return values.cast(pa.timestamp("us", tz=zone), safe=False).cast(pa.int64())
+    if kind.kind == "duration":
+        return values.cast(pa.duration("ns"), safe=False).cast(pa.int64())
+    if kind.kind == "array" and kind.element is not None:
+        lists = values.cast(pa.list_(values.type.value_type))
+        return _with_elements(lists, carried(lists.flatten(), kind.element))
+    if kind.kind == "record":
+        parts = zip(values.flatten(), (member for _, member in kind.members), strict=True)
+        children = [carried(child, member) for child, member in parts]
+        mask = pc.is_null(values) if values.null_count else None
+        return pa.StructArray.from_arrays(children, names=member_names(kind), mask=mask)
+    return values.cast(carried_type(kind), safe=False)
+
+
+def _with_elements(lists: pa.Array, elements: pa.Array) -> pa.Array:
+    """The same lists, of other elements."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0)
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+    mask = pc.is_null(lists) if lists.null_count else None
+    return pa.ListArray.from_arrays(offsets, elements, type=pa.list_(elements.type), mask=mask)

@@ -122,9 +122,9 @@ def from_arrow(kind: pa.DataType) -> Type | None:
         return STRING
     if types.is_boolean(kind):
         return BOOLEAN
-    if types.is_integer(kind):
+    if types.is_integer(kind) and not types.is_uint64(kind):
         return LONG
-    if types.is_floating(kind) or types.is_decimal(kind):
+    if types.is_floating(kind) or types.is_decimal(kind) or types.is_uint64(kind):  # which may not fit into a long
         return DOUBLE
     if types.is_timestamp(kind) or types.is_date(kind):
         return TIMESTAMP

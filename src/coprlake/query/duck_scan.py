@@ -16,9 +16,10 @@ from coprlake.files import Folder
 from coprlake.language.functions.operators import from_text
 from coprlake.language.plan import Column
 from coprlake.language.pruning import Pruning
+from coprlake.language.relabeling import carried
 from coprlake.language.sql.dialect import DuckDialect, simple_type
 from coprlake.language.sql.lowering import ScanNeeds
-from coprlake.language.types import from_arrow
+from coprlake.language.types import STRING, carried_type, from_arrow
 from coprlake.predicate.predicates import EVERYTHING
 from coprlake.query.limits import Deadline
 from coprlake.query.options import SearchOptions
@@ -26,7 +27,7 @@ from coprlake.query.planning import FOREVER, View
 from coprlake.query.report import SearchReport
 from coprlake.query.search import Search
 from coprlake.query.shares import Share, SharePlan, plan, read_share
-from coprlake.records import ATTRIBUTES, TIMESTAMP
+from coprlake.records import ATTRIBUTES, TIMESTAMP, TIMESTAMP_TYPE
 from coprlake.segment.sealed import SealedSegment
 from coprlake.table.partitioning import constants
 
@@ -123,14 +124,21 @@ class TableScan:
     def _from_arrow(
         self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], report: ScanReport
     ) -> tuple[exp.Expression, dict[str, Any], ScanReport]:
-        places = {name: f"c{i}" for i, name in enumerate(schema.names)}
+        own = self._needs.scan.columns
+        kinds = {name: own[name].type for name in schema.names if name in own}
+        places = {name: f"c{i}" for i, name in enumerate(kinds)}
+        fields = pa.schema([(places[name], carried_type(kind)) for name, kind in kinds.items()])
         table = pa.Table.from_batches(
-            (batch.cast(schema) if batch.schema != schema else batch for batch in batches), schema
+            (
+                pa.record_batch([carried(batch.column(name), kind) for name, kind in kinds.items()], schema=fields)
+                for batch in batches
+            ),
+            fields,
         )
         name = f"arrow_{self._needs.view}"
-        select = self._select({column: (places[column], schema.field(column).type) for column in schema.names})
+        select = self._select({column: (places[column], None) for column in kinds})
         tree = select.from_(exp.Table(this=exp.to_identifier(name, quoted=True)), copy=False)
-        return tree, {name: table.rename_columns(list(places.values()))}, report
+        return tree, {name: table}, report
 
     # Parquet files
 
@@ -168,7 +176,7 @@ class TableScan:
                 if lowered.count(name.lower()) > 1:
                     return None
                 kind = own.field(name).type
-                if from_arrow(kind) is None:
+                if not _is_simple(kind):
                     return None
                 kinds.append((name, "column", kind))
             else:
@@ -185,11 +193,13 @@ class TableScan:
                 sources[name] = (name, value) if what == "column" else (None, value)
             files = self._d.call("list_value", *(self._d.text(path) for path in paths))
             select = self._select(sources).from_(self._d.call("read_parquet", files), copy=False)
-            condition = self._time_condition({name: what for name, what, _ in kinds})
+            condition = self._time_condition(
+                {name: what for name, what, _ in kinds}, next((kind for n, _, kind in kinds if n == TIMESTAMP), None)
+            )
             parts.append(select if condition is None else select.where(condition, copy=False))
         return _union(parts)
 
-    def _time_condition(self, kinds: dict[str, str]) -> exp.Expression | None:
+    def _time_condition(self, kinds: dict[str, str], kind_of_time: pa.DataType | None) -> exp.Expression | None:
         if not self._options.is_bounded:
             return None
         if kinds.get(TIMESTAMP) != "column":
@@ -201,8 +211,10 @@ class TableScan:
             (exp.LT, self._options.until, FOREVER[1]),
         ):
             if moment != default:
-                bound = d.call("make_timestamptz", d.long(moment))
-                conditions.append(d.binary(kind, column.copy(), bound))
+                if kind_of_time == TIMESTAMP_TYPE:  # as it is, so that the files' statistics count
+                    conditions.append(d.binary(kind, column.copy(), d.call("make_timestamptz", d.long(moment))))
+                else:
+                    conditions.append(d.binary(kind, self._microseconds(column.copy(), kind_of_time), d.long(moment)))
         return d.both(*conditions)
 
     # Columns
@@ -220,9 +232,9 @@ class TableScan:
         return exp.Select(expressions=outputs or [exp.alias_(exp.Literal.number(1), "nothing", quoted=True)])
 
     def _attribute(self, key: str, sources: dict[str, tuple[str | None, Any]]) -> exp.Expression:
-        source, kind = sources[ATTRIBUTES]
-        if source is None or kind is None:
-            return self._d.null(from_arrow(pa.string()))  # type: ignore[arg-type]
+        source, _ = sources[ATTRIBUTES]
+        if source is None:
+            return self._d.null(STRING)
         return self._d.entry(exp.Column(this=exp.to_identifier(source, quoted=True)), self._d.text(key))
 
     def _column(self, column: Column, source: tuple[str | None, Any]) -> exp.Expression:
@@ -230,18 +242,25 @@ class TableScan:
         if name is None:
             return self._constant(column, kind)
         value: exp.Expression = exp.Column(this=exp.to_identifier(name, quoted=True))
+        if kind is None:  # carried already
+            return value
         if column.type.kind == "timestamp":
-            if pa.types.is_date(kind):
-                value = exp.Cast(this=value, to=simple_type("TIMESTAMP"))
-            return d.call("epoch_us", value)
-        if column.type.kind == "duration":
-            return d.call("epoch_ns", value)
-        if column.type.kind in ("long", "double", "string", "array", "record"):
+            return self._microseconds(value, kind)
+        if column.type.kind in ("long", "double", "string", "array"):
             have = from_arrow(kind)
             if have != column.type and have is not None and have.is_text:
                 return from_text(d, value, column.type)
             return d.cast(value, column.type)
         return value
+
+    def _microseconds(self, value: exp.Expression, kind: pa.DataType) -> exp.Expression:
+        """A time of any kind as a number; without a zone it is UTC."""
+        d = self._d
+        if pa.types.is_timestamp(kind) and kind.unit == "ns":
+            return d.quotient(d.call("epoch_ns", value), d.long(1000))
+        if pa.types.is_date(kind):
+            value = exp.Cast(this=value, to=simple_type("TIMESTAMP"))
+        return d.call("epoch_us", value)
 
     def _constant(self, column: Column, value: Any) -> exp.Expression:
         from coprlake.language.times import as_microseconds
@@ -260,6 +279,16 @@ class TableScan:
         if isinstance(value, int):
             return d.long(value)
         return d.double(value) if isinstance(value, float) else d.text(str(value))
+
+
+def _is_simple(kind: pa.DataType) -> bool:
+    """Whether DuckDB reads a column as we do: records would lose the names of their members, others are not known."""
+    found = from_arrow(kind)
+    if found is None or pa.types.is_duration(kind) or pa.types.is_uint64(kind):
+        return False
+    if found.kind == "array":
+        return _is_simple(kind.value_type) and not pa.types.is_nested(kind.value_type)
+    return found.kind != "record"
 
 
 def _union(parts: list[exp.Expression]) -> exp.Expression:
