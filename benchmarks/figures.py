@@ -102,9 +102,67 @@ def pipeline_table(run: dict[str, Any]) -> str:
     return "\n".join(["| what | figure |", "|---|---|", *(f"| {name} | {figure} |" for name, figure in rows.items())])
 
 
+def paper_table(rows: list[dict[str, Any]]) -> str:
+    """Stores side by side, from a run of `benchmarks.paper`: what it costs, and queries a second as times of Scan's."""
+    scenarios = ("term(ID)", "contains(ID)", "term(IP)", "contains(IP)", "term(extracted)")
+    name = rows[0]["data"]
+    own = [row for row in rows if row["data"] == name and "timings" in row]
+    scan = next(row for row in own if row["store"] == "scan")
+    lines = [
+        f"| {name}, {scan['raw_bytes'] / 1e6:.0f} MB | ingest MB/s | data % of raw | index % of raw "
+        f"| {' | '.join(scenarios)} |",
+        "|" + "---|" * (4 + len(scenarios)),
+    ]
+    for row in own:
+        seconds = row["ingest_seconds"] + row["index_seconds"] + row["data_seconds"]
+        speeds = [
+            row["timings"][scenario]["cold"]["per_second"] / scan["timings"][scenario]["cold"]["per_second"]
+            for scenario in scenarios
+        ]
+        index = f"{100 * row['index_bytes'] / row['raw_bytes']:.1f}" if row["index_bytes"] else "-"
+        cells = [
+            f"**{row['title']}**" if row["store"].startswith("copr") else row["title"],
+            f"{row['raw_bytes'] / 1e6 / seconds:.0f}",
+            f"{100 * row['data_bytes'] / row['raw_bytes']:.1f}",
+            index,
+            *(f"{speed:,.0f}" if speed >= 10 else f"{speed:.2g}" for speed in speeds),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def query_table(run: dict[str, Any]) -> str:
+    """What a newcomer wants to know of a run of `benchmarks.queries`, as Markdown."""
+    needle, count, compiled = run["selective"], run["counting"], run["compiling"]
+    rows = {
+        "a pipeline of filter, parse, fields and sort for a needle": (
+            f"{1e3 * needle['query_seconds']:.0f} ms; the bare search {1e3 * needle['search_seconds']:.1f} ms; "
+            f"{needle['batches_opened']} of {needle['batches']} batches opened"
+        ),
+        "a count by level over everything": (
+            f"{1e3 * count['query_seconds']:.0f} ms, {count['query_over_duckdb']:.2f} x DuckDB's own SELECT on the "
+            f"same files; {count['gigabytes_per_second_and_core']:.1f} GB of raw text a second and core"
+        ),
+        "to parse and compile a query": (
+            f"{compiled['median_milliseconds']:.1f} ms, at most {compiled['most_milliseconds']:.1f} ms"
+        ),
+    }
+    return "\n".join(["| what | figure |", "|---|---|", *(f"| {name} | {figure} |" for name, figure in rows.items())])
+
+
+def load(path: Path) -> Any:
+    """A run as it was written."""
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in path.read_text().splitlines()]
+    return json.loads(path.read_text())
+
+
 def main() -> int:
     """Print the table of the run that is named."""
-    run = json.loads(Path(sys.argv[1]).read_text())
+    run = load(Path(sys.argv[1]))
+    if isinstance(run, list) or "selective" in run:
+        print(paper_table(run) if isinstance(run, list) else query_table(run))
+        return 0
     kind = store_table if "queries" in run else pipeline_table if "library_seconds" in run else sketch_table
     print(kind(run))
     return 0

@@ -1,6 +1,5 @@
 """The documents say what is true: examples run, links lead somewhere, figures come from a run."""
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 import coprlake
-from benchmarks.figures import pipeline_table, sketch_table, store_table
+from benchmarks.figures import load, paper_table, pipeline_table, query_table, sketch_table, store_table
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -68,17 +67,25 @@ def test_every_public_name_can_be_imported_and_is_documented() -> None:
         _ = coprlake.no_such_name
 
 
-@pytest.mark.parametrize(
-    ("document", "table"),
-    [("README.md", store_table), ("docs/sketch.md", sketch_table), ("docs/spark.md", pipeline_table)],
-)
-def test_the_figures_in_a_document_come_from_the_run_it_names(
-    document: str, table: Callable[[dict[str, Any]], str]
-) -> None:
-    text = (ROOT / document).read_text()
-    marker = re.search(r"<!-- figures: (\S+) -->\n\n(.*?)\n\n<!-- end -->", text, re.DOTALL)
-    assert marker
-    assert marker[2] == table(json.loads((ROOT / marker[1]).read_text()))
+TABLES: dict[str, Callable[[Any], str]] = {
+    "store.json": store_table,
+    "sketch.json": sketch_table,
+    "pipeline.json": pipeline_table,
+    "queries.json": query_table,
+    "results.jsonl": paper_table,
+}
+FIGURES = re.compile(r"<!-- figures: (\S+) -->\n\n(.*?)\n\n<!-- end -->", re.DOTALL)
+MARKED = [(document, run, text) for document in DOCUMENTS for run, text in FIGURES.findall(document.read_text())]
+
+
+def test_documents_have_figures() -> None:
+    assert len(MARKED) >= 4
+
+
+@pytest.mark.parametrize(("document", "run", "text"), MARKED, ids=[run for _, run, _ in MARKED])
+def test_the_figures_in_a_document_come_from_the_run_it_names(document: Path, run: str, text: str) -> None:
+    table = next(table for end, table in TABLES.items() if run.endswith(end))
+    assert text == table(load(ROOT / run))
 
 
 def test_nothing_names_a_path_of_somebodys_machine() -> None:

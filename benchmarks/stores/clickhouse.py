@@ -113,7 +113,7 @@ class ClickHouseStore(Store):
             return "chdb is not installed; install it with: pip install -c constraints.txt chdb"
         return None
 
-    def run(self, query: str, parameters: dict[str, Any] | None = None, form: str = "CSV") -> Any:
+    def run(self, query: str, parameters: dict[str, str] | None = None, form: str = "CSV") -> Any:
         """Have the server do something."""
         escaped = {name: _escaped(value) for name, value in (parameters or {}).items()}
         return _Server.of(self.folder).query(query, form, params=escaped)
@@ -123,7 +123,7 @@ class ClickHouseStore(Store):
         return
 
     @abstractmethod
-    def conditions(self, text: str, *, whole: bool) -> Iterator[tuple[list[str], dict[str, Any]]]:
+    def conditions(self, text: str, *, whole: bool) -> Iterator[tuple[list[str], dict[str, str]]]:
         """For each query that is to be made, conditions on candidates and their parameters."""
 
     def ingest(self, content: pa.Array, source: pa.Array) -> None:
@@ -191,16 +191,16 @@ class ClickHouseWordsStore(ClickHouseStore):
         """Whether the second partition has any lines."""
         self._has_foreign = int(str(self.run(f"SELECT count() FROM {_TABLE} WHERE foreign = 1"))) > 0
 
-    def conditions(self, text: str, *, whole: bool) -> Iterator[tuple[list[str], dict[str, Any]]]:
+    def conditions(self, text: str, *, whole: bool) -> Iterator[tuple[list[str], dict[str, str]]]:
         """By the index, and a scan of what is not ASCII."""
         if text.isascii():
             pieces = words_of(text, whole=whole)
             tokens = [piece.text.decode() for piece in pieces if not piece.open_start and not piece.open_end]
             parts = [piece.text.decode() for piece in pieces if piece.open_start or piece.open_end]
-            conditions, parameters = ["foreign = 0"], dict[str, Any]()
+            conditions, parameters = ["foreign = 0"], dict[str, str]()
             if tokens:
-                conditions.append("hasAllTokens(content, {tokens:Array(String)})")
-                parameters["tokens"] = sorted(tokens, key=len)[-_MOST_TOKENS:]
+                conditions.append("hasAllTokens(content, {tokens:String})")
+                parameters["tokens"] = " ".join(sorted(tokens, key=len)[-_MOST_TOKENS:])
             if parts and len(longest := max(parts, key=len)) >= _SHORTEST_LIKE:
                 conditions.append("content ILIKE {part:String}")
                 parameters["part"] = f"%{longest}%"
@@ -220,7 +220,7 @@ class ClickHouseGramsStore(ClickHouseStore):
         + "; both kinds of query by hasAllTokens, which cuts the text into its 3-grams; texts of less than three characters scan"
     )
 
-    def conditions(self, text: str, *, whole: bool) -> Iterator[tuple[list[str], dict[str, Any]]]:
+    def conditions(self, text: str, *, whole: bool) -> Iterator[tuple[list[str], dict[str, str]]]:
         """By the grams of the text, whole term or not."""
         if len(text) < 3:
             yield [], {}
@@ -228,8 +228,6 @@ class ClickHouseGramsStore(ClickHouseStore):
             yield ["hasAllTokens(content, {grams:String})"], {"grams": text[: _MOST_TOKENS + 2]}
 
 
-def _escaped(value: Any) -> Any:
+def _escaped(value: str) -> str:
     """A parameter as ClickHouse reads it: as a field of a file with tabs."""
-    if isinstance(value, str):
-        return value.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\0", "\\0")
-    return value
+    return value.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\0", "\\0")

@@ -117,13 +117,14 @@ class Question:
     def _match(self, opened: OpenGroup, columns: I64Array, is_asked: Mask, matching: Mask) -> Mask:
         """Match pieces with the values of the columns that are asked; which alignments may still hold."""
         holds = np.ones(len(columns), np.bool_)
+        is_asked = np.append(is_asked, False)  # for -1: no column
         for number, piece in enumerate(self._pieces):
             own = columns[:, number]
             needs = (own >= 0) & is_asked[own]
             asked = np.unique(own[needs & holds])
             opened.open_dictionaries(asked)
             opened.open_data(asked[opened.group.fields[asked, DISTINCT] == 0])
-            has = np.zeros(len(opened.group.fields), np.bool_)
+            has = np.zeros(len(is_asked), np.bool_)
             match_columns(opened.layout, asked, piece.needle, piece.edge, matching[number], has)
             holds &= ~needs | has[own]
         return holds
