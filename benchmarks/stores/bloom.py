@@ -166,7 +166,7 @@ class TokenStore(Store):
 
 @kernel
 def _place(hashed: np.uint64, probe: int, size: int) -> np.uint64:
-    """The position of a probe in a filter of `size` bits: double hashing, which costs no accuracy that is measurable."""
+    """The position of a probe in a filter of `size` bits: double hashing, which costs hardly any accuracy."""
     step = (hashed >> _HALF) | _ONE
     reduced = ((hashed & _LOWER) + np.uint64(probe) * step) & _LOWER
     return (reduced * np.uint64(size)) >> _HALF
@@ -227,10 +227,10 @@ class BloomStore(TokenStore):
     name = "bloom"
     title = "Bloom filters"
     settings = (
-        "a plain (not blocked) Bloom filter for each batch, rules 1-8; bits a token so that all filters together are as "
-        "large as COPR's sketch (10 if that is not known), and the best number of hash functions for it, ln 2 times "
-        "that and 16 at the most. Plain, because an absent token costs two probes on average either way, and blocks "
-        "would double the false positives at this size"
+        "a plain (not blocked) Bloom filter for each batch, rules 1-8; bits a token so that all filters together are "
+        "as large as COPR's sketch (10 if that is not known), and the best number of hash functions for it, ln 2 times "
+        "that and 16 at the most. Plain, because an absent token ends a question after two probes on average, so that "
+        "blocks would save little time for their higher rate of false positives"
     )
 
     def __init__(self, setting: Setting) -> None:

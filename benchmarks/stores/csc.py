@@ -1,9 +1,10 @@
 """CSC, circular shift and coalesce (paper 2.2 and its [19]): one bit vector for the tokens of all batches.
 
-A token has some anchors, places in a vector of ``m`` bits, by independent hash functions. That batch ``i`` has the token
-is said by the bit that is ``g(i)`` places behind each anchor, where ``g`` maps batches to ``p`` partitions. A question for
-a token reads the ``p`` bits from each anchor on and intersects them: what is left are partitions. Repetitions do the
-same again in vectors of their own, with other hash functions and another ``g``, and batches must be left by each.
+A token has some anchors, places in a vector of ``m`` bits, by independent hash functions. That batch ``i`` has the
+token is said by the bit that is ``g(i)`` places behind each anchor, where ``g`` maps batches to ``p`` partitions. A
+question for a token reads the ``p`` bits from each anchor on and intersects them: what is left are partitions.
+Repetitions do the same again in vectors of their own, with other hash functions and another ``g``, and batches must be
+left by each.
 """
 
 import json
@@ -109,9 +110,9 @@ class CscStore(TokenStore):
     repetitions: ClassVar[int] = 1
     partitions: ClassVar[int] = 4096
     settings = (
-        "one repetition, four hash functions, the next power of two of bits above COPR's sketch (paper 5.1), rules 1-8; "
-        "4,096 partitions, dealt in turn: with a single repetition nothing else tells apart the batches of a partition, "
-        "so it gets more than there are batches, as only those in use cost time or space"
+        "one repetition, four hash functions, the next power of two of bits above COPR's sketch (paper 5.1), rules "
+        "1-8; 4,096 partitions, dealt in turn: with a single repetition nothing else tells apart the batches of a "
+        "partition, so it gets more than there are batches, as only those in use cost time or space"
     )
 
     def __init__(self, setting: Setting) -> None:
@@ -162,7 +163,7 @@ class CscTwoStore(CscStore):
     repetitions = 2
     partitions = 1024
     settings = (
-        "two repetitions of four hash functions, each in half of the bits of CSC with one, rules 1-8; 1,024 partitions: "
-        "batches that share one do not share the other, but what a present term brings with it grows as partitions get "
-        "fewer (1,500 batches of 32 KiB: an error rate of 0.04 with 1,024, of 0.23 with 256), while absent ones gain little"
+        "two repetitions of four hash functions, each in half of the bits of CSC with one, rules 1-8; 1,024 "
+        "partitions: batches that share one do not share the other, but the error rate of present terms grows as "
+        "partitions get fewer (1,500 batches of 32 KiB: 0.04 with 1,024, 0.23 with 256), and absent ones gain little"
     )

@@ -101,7 +101,7 @@ def _list_values(parsed: Parsed, lines: I64Array, number: int, scratch: Scratch)
 def _write_values(
     data: U8Array, count: int, scratch: Scratch, fields: I64Array, masks: U64Array, out: U8Array, at: int
 ) -> int:
-    """Write the first `count` values: lengths if they differ (one byte each, or the lower and the upper), then bytes."""
+    """Write the first `count` values: lengths if they differ (a byte each, or lower and upper ones), then bytes."""
     least, most, text = 1 << 62, 0, 0
     for i in range(count):
         size = i64(scratch.ends[i]) - i64(scratch.starts[i])

@@ -1,15 +1,15 @@
 """Kernels over the columns of a group: which values have a piece, which rows have these values, and their lines."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from benchmarks.stores.dictionary.columns import DISTINCT, LEAST, MOST
 from benchmarks.stores.dictionary.parsing import MARK
 from coprlake.kernel import I64Array, U8Array, i64, kernel
-from coprlake.predicate.finding import PREFIX, SUFFIX, WHOLE, Mask, Needle
+from coprlake.predicate.finding import SUFFIX, WHOLE, Mask, Needle
 
-ANYWHERE = 3
+ANYWHERE: Final = 3
 """Besides PREFIX, SUFFIX and WHOLE: where in its token a piece stands."""
 
 
@@ -79,7 +79,7 @@ def _has_piece(data: U8Array, start: int, end: int, needle: Needle, edge: int) -
         return False
     if edge == SUFFIX:
         return _is_at(data, last, needle)
-    if edge == WHOLE or edge == PREFIX:
+    if edge != ANYWHERE:
         return _is_at(data, start, needle)
     for place in range(start, last + 1):
         if _is_at(data, place, needle):
@@ -177,8 +177,8 @@ def find_alignments(
     """All places of templates where the text fits, as the template and the columns that meet its tokens (-1: none).
 
     ``fits[k][c]`` is whether token ``k`` may be in column ``c``. Of a template that needs no variable only one
-    alignment is given, its last. Returns how many there are; `templates` and `columns` have room for one a byte and one a
-    template more.
+    alignment is given, its last. Returns how many there are; `templates` and `columns` have room for one a byte and
+    one a template more.
     """
     count, column = 0, 0
     for template in range(len(text_starts) - 1):

@@ -1,10 +1,12 @@
 """Writing a group of lines: templates and stamps, dictionaries, data, and the lines that fit no template.
 
 A group is one piece of a file: a *head* (the texts of templates, how many lines each has, and of each column its fields
-and stamp), then blocks. A block holds the dictionary parts or the data parts of some columns that follow each other; the
-last block holds the other lines. All are compressed with zstd, each on its own, so that a question opens what it needs.
+and stamp), then blocks. A block holds the dictionary parts or the data parts of some columns that follow each other;
+the last block holds the other lines. All are compressed with zstd, each on its own, so that a question opens what it
+needs.
 """
 
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -74,7 +76,7 @@ def _blocks(parts: U8Array, sizes: I64Array) -> tuple[list[int], list[bytes]]:
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     blocks = [
         _packed(parts[offsets[first] : offsets[last]]) if offsets[last] > offsets[first] else b""
-        for first, last in zip(cuts, cuts[1:], strict=False)
+        for first, last in pairwise(cuts)
     ]
     return cuts, blocks
 

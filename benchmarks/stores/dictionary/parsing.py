@@ -20,7 +20,7 @@ MOST_BYTES: Final = 65535
 SAMPLE_LINES: Final = 16384
 SAMPLE_SHARE: Final = 0.01
 """So often, as a part of the sampled lines, a word stands at least if it belongs to templates. More words in templates
-make more templates: with 0.0005 a sixth of generated lines has a template that too few others have, with 0.01 a thirtieth."""
+make more templates: with 0.0005 a sixth of generated lines has one that too few others have, with 0.01 one in 22."""
 WORD_SLOTS: Final = 1 << 17
 NO_TEMPLATE: Final = -1
 
@@ -201,7 +201,7 @@ def _parse_line(data: U8Array, i: int, end: int, words: Words, least_count: int,
 
 @kernel
 def parse_lines(data: U8Array, starts: I32Array, words: Words, least_count: int, parsed: Parsed) -> None:
-    """``templates[i], variables[i] = split(data[starts[i]:starts[i + 1]])``; there is room for all, see `new_parsed`."""
+    """``templates[i], variables[i] = split(data[starts[i]:starts[i + 1]])``; there is room, see `new_parsed`."""
     for line in range(len(starts) - 1):
         parsed.first_variables[line] = parsed.sizes[VARIABLE_COUNT]
         number = _parse_line(data, i64(starts[line]), i64(starts[line + 1]), words, least_count, parsed)
@@ -210,7 +210,7 @@ def parse_lines(data: U8Array, starts: I32Array, words: Words, least_count: int,
 
 
 def new_parsed(line_count: int, text_bytes: int) -> Parsed:
-    """Room for so many lines: a template is no longer than its line, and every second byte begins a variable at most."""
+    """Room for so many lines: a template is no longer than its line, and at most every second byte begins a variable."""
     starts = np.zeros(line_count + 2, np.int64)
     variables = text_bytes // 2 + line_count + 1
     return Parsed(

@@ -69,9 +69,9 @@ class DictionaryStore(Store):
     name = "dictionary"
     title = "Dictionary (CLP-like)"
     settings = (
-        "our own, in the manner of CLP and LogGrep: groups of 128,000 lines (paper 5), inside of a group by source; tokens "
-        "with a digit, and words in less than 1 % of 16,384 sampled lines, are variables; variables in columns by "
-        "template, with a dictionary where values repeat; templates with fewer than 12 lines in a group kept as lines; "
+        "our own, in the manner of CLP and LogGrep: groups of 128,000 lines (paper 5), inside of a group by source; "
+        "tokens with a digit, and words in less than 1 % of 16,384 sampled lines, are variables; variables in columns "
+        "by template, with a dictionary where values repeat; lines whose template fewer than 12 have kept as they are; "
         "blocks of 128 KiB in zstd level 3. A group counts as opened if more than templates and dictionaries was "
         "decompressed"
     )
