@@ -287,7 +287,7 @@ def logged(draw: st.DrawFn) -> list[str]:
 def decoded(lines: list[bytes]) -> list[bytes]:
     group = Group(memoryview(groups.encode_group(pa.array(lines, pa.binary()).view(pa.string()))))
     opened = OpenGroup(group)
-    arrays = [*(opened.lines(template) for template in range(group.template_count)), opened.others()]
+    arrays = [opened.lines(np.ones(group.line_count, np.bool_)), opened.others()]
     return [line for array in arrays for line in array.view(pa.binary()).to_pylist()]
 
 

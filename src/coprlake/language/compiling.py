@@ -92,6 +92,10 @@ def compile_query(
     parsed = time.perf_counter()
     moment = time.time_ns() // 1000 if now is None else now
     session = Session(text, moment, variables or {})
-    scope = Pipeline(session, tables, timeframe).run(tree)
+    with deep_calls():
+        scope = Pipeline(session, tables, timeframe).run(tree)
+    if not scope.fields:
+        last = tree.commands[-1]
+        session.fail("this leaves no fields; keep at least one", last.span)
     seconds = {"parse": parsed - began, "plan": time.perf_counter() - parsed}
     return Compiled(text, tree, scope.node, scope.fields, session.warnings, seconds)

@@ -28,6 +28,7 @@ from coprlake.language.types import (
     common_type,
     record,
 )
+from coprlake.records import DAY
 
 if TYPE_CHECKING:
     from coprlake.language.plan import Node
@@ -105,7 +106,9 @@ class Expressions:
         """The expression as a value of this type."""
         converted = self.convert(found, kind)
         if converted is None:
-            self.session.fail(f"{what} has to be {_a(kind)}, found {_a(found.type)}", span)
+            self.session.fail(
+                f"{what}: expected {_a(kind)}, found {_a(found.type)}; convert it, as by toString()", span
+            )
         return converted
 
     def convert(self, found: Expr, kind: Type) -> Expr | None:
@@ -121,7 +124,7 @@ class Expressions:
             return Apply(operators.FROM_LOOSE, (found,), kind)
         if have.kind == kind.kind == "array" and have.element and have.element.kind in ("null", "long"):
             return _cast(found, kind)
-        if have.kind == kind.kind == "record" and common_type(have, kind) == kind:
+        if have.kind == kind.kind == "record" and dict(have.members).keys() <= dict(kind.members).keys():
             return self._convert_record(found, kind)
         return None
 
@@ -167,6 +170,10 @@ class Expressions:
         return Constant(length, DURATION)
 
     def _name(self, node: syntax.Name) -> Expr:
+        if node.text == DAY and DAY not in self.scope.fields and self.scope.scan is not None:
+            self.session.fail(
+                "the day of a record is timestamp@d; the column day is for the folders of a table", node.span
+            )
         found = self.scope.find(node.text)
         if node.text not in self.scope.fields and found is not None:
             near = nearest(node.text, self.scope.fields, cutoff=0.8)
@@ -233,6 +240,10 @@ class Expressions:
 
     def _binary(self, node: syntax.Binary) -> Expr:
         if node.operator == "~":
+            if not isinstance(self._bind(node.right), Constant):
+                self.session.fail(
+                    "~ looks for a constant text; compare fields by ==, or use contains()", node.right.span
+                )
             return self.invoke(FUNCTIONS["~"], [self._bind(node.left), self._bind(node.right)], node.span)
         aligned = node.right
         if node.operator in "+-" and isinstance(aligned, syntax.Align) and aligned.operand is not None:
@@ -362,6 +373,8 @@ class Expressions:
         assert self._arrays
         if len(self._arrays) > 1:
             self.session.fail("only one array at a time can be gone through by []", span)
+        if any(isinstance(part, InQuery) for part in walk(body)):
+            self.session.fail("a query in brackets cannot be asked for each element; expand the array first", span)
         operand, bound = self._arrays[0]
         return Lambda(operand, bound, body, array(body.type))
 
@@ -376,6 +389,8 @@ class Expressions:
         function = operators.COMPARISONS[operator]
         if NULL in (left.type, right.type):
             return Constant(None, BOOLEAN)
+        if "map" in (left.type.kind, right.type.kind):
+            raise QueryError("attributes cannot be compared as a whole; name one of them", self.session.text)
         pair = self._comparable(operator, left, right)
         if pair is not None:
             return Apply(function, pair, BOOLEAN)

@@ -6,8 +6,8 @@ only, and no name that a user gave reaches an engine's SQL.
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from coprlake.language.types import Type
 
@@ -333,3 +333,29 @@ def expressions(node: Node) -> Iterator[Expr]:
     elif isinstance(node, Series):
         yield from (*node.keys.values(), *node.measures.values(), node.time)
         yield from (fill for fill in node.fills.values() if fill is not None)
+
+
+LiftedT = TypeVar("LiftedT", Aggregate, Order)
+
+
+def lifted(node: LiftedT) -> LiftedT:
+    """The node with queries in brackets computed before it: engines know them in few places only."""
+    columns: dict[Column, Expr] = {}
+
+    def lift(expression: Expr) -> Expr:
+        if isinstance(expression, InQuery):
+            column = Column("among", expression.type)
+            columns[column] = expression
+            return Ref(column)
+        if isinstance(expression, Apply):
+            return replace(expression, arguments=tuple(None if a is None else lift(a) for a in expression.arguments))
+        return expression
+
+    if not any(isinstance(part, InQuery) for expression in expressions(node) for part in walk(expression)):
+        return node
+    if isinstance(node, Order):
+        keys = [Sort(lift(key.expression), key.descends) for key in node.keys]
+        return Order(Project(node.input, columns), keys)
+    groups = {column: lift(value) for column, value in node.keys.items()}
+    measures = {column: lift(value) for column, value in node.measures.items()}
+    return Aggregate(Project(node.input, columns), groups, measures)

@@ -207,10 +207,10 @@ def explained(message: str, text: str, deadline: Deadline) -> CoprlakeError:
     if "out of memory" in low:
         return QueryLimitError("the query needs more memory than it may have; narrow its time or filters")
     if "overflow" in low or "out of range" in low or "conversion error" in low:
-        return QueryError("a number of the result does not fit into 64 bits; convert it by toDouble() before", text)
+        return QueryError("a number of the result does not fit into 64 bits; convert it by toDouble() before")
     if "slots; raise the interval" in low:
-        return QueryError("makeTimeseries would make more than 1,500 slots; raise the interval", text)
-    return QueryError(f"the query failed: {_first_line(message)}", text)
+        return QueryError("makeTimeseries would make more than 1,500 slots; raise the interval")
+    return QueryError(f"the query failed: {_first_line(message)}")
 
 
 def _first_line(message: str) -> str:

@@ -67,7 +67,7 @@ class SparkQuery(Query):
 
         _, compiled = self._take()
         self.report = report = self._new_report(compiled)
-        frame, _ = self._frame(compiled, report)
+        frame = self._frame(compiled, report)
         columns = [
             _shown(sql.col(name), kind).alias(shown)
             for name, (shown, kind) in zip(frame.columns, compiled.types.items(), strict=True)
@@ -81,7 +81,7 @@ class SparkQuery(Query):
             report.warnings.append(
                 "on Spark memory and threads are set by its own configuration; these limits are ignored"
             )
-        frame, views = self._frame(compiled, report)
+        frame = self._frame(compiled, report)
         if self._limits.rows is not None:
             frame = frame.limit(self._limits.rows + 1)
         began = time.perf_counter()
@@ -90,19 +90,18 @@ class SparkQuery(Query):
                 table = frame.toArrow()
         finally:
             report.add("engine", began)
-            for view in views:
-                self._spark.catalog.dropTempView(view)
         for batch in table.to_batches():
             yield as_result(batch, compiled)
 
-    def _frame(self, compiled: Compiled, report: QueryReport) -> tuple["DataFrame", list[str]]:
+    def _frame(self, compiled: Compiled, report: QueryReport) -> "DataFrame":
         began = time.perf_counter()
         lowered: Lowered = compiled.lowered("spark")
         report.add("sql", began)
         began = time.perf_counter()
         views = {needs.view: f"coprlake_{needs.view}_{os.getpid()}_{next(_numbers)}" for needs in lowered.scans}
-        for needs in lowered.scans:
-            self._scan(needs, compiled, report).createOrReplaceTempView(views[needs.view])
+        with self._guarded(Deadline(None)):
+            for needs in lowered.scans:
+                self._scan(needs, compiled, report).createOrReplaceTempView(views[needs.view])
         self._learn(lowered.dialect.kernels)
         report.add("read", began)
 
@@ -116,8 +115,12 @@ class SparkQuery(Query):
 
         with deep_calls():
             report.sql = lowered.dialect.render(lowered.tree.transform(put, copy=False))
-        with self._guarded(Deadline(None)):
-            return self._spark.sql(report.sql), list(views.values())
+        try:
+            with self._guarded(Deadline(None)):
+                return self._spark.sql(report.sql)
+        finally:  # what the names mean is settled by now
+            for view in views.values():
+                self._spark.catalog.dropTempView(view)
 
     def _scan(self, needs: ScanNeeds, compiled: Compiled, report: QueryReport) -> "DataFrame":
         """The records of a table that matter, with their columns as the query knows them."""

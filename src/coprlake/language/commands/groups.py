@@ -43,6 +43,8 @@ def _summarize(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
             pipeline.fail(
                 "a field that is not in by: can only be used inside of an aggregation, as max(x)", argument.span
             )
+        if name in results or name in keys:
+            pipeline.fail(f"{name} is given twice", argument.span)
         results[name] = found
     columns = {name: Column(name, value.type) for name, value in keys.items()}
     node: Node = Aggregate(scope.node, {columns[name]: value for name, value in keys.items()}, measures)
@@ -102,7 +104,7 @@ def _summary_of(pipeline: Pipeline, scope: Scope, name: str, value: Expr, top: i
         "field": Constant(name, STRING),
         "rawCount": filled,
         "count": Ref(distinct),
-        "values": Ref(values),
+        "values": Apply(FUNCTIONS["coalesce"], (Ref(values), Apply(operators.LIST, (), array(kind))), array(kind)),
     }
     made = Scope(node, {})
     for field, expression in fields.items():

@@ -22,7 +22,8 @@ class Pipeline:
         self.session = session
         self.tables = tables
         self.timeframe = timeframe
-        """The time that the query is about, unless `fetch` says otherwise."""
+        """The time that this pipeline is about: what it was given, or what its `fetch` says."""
+        self._given_timeframe = timeframe
         self.seen: list[str] = []
 
     def run(self, pipeline: syntax.Pipeline) -> Scope:
@@ -50,7 +51,7 @@ class Pipeline:
 
     def inner(self, pipeline: syntax.Pipeline) -> Scope:
         """A query in brackets."""
-        return Pipeline(self.session, self.tables, self.timeframe).run(pipeline)
+        return Pipeline(self.session, self.tables, self._given_timeframe).run(pipeline)
 
     def expressions(self, scope: Scope, aggregates: Callable[[Apply], Expr] | None = None) -> Expressions:
         """For expressions over a scope."""
@@ -139,5 +140,8 @@ def group_keys(pipeline: Pipeline, scope: Scope, named: dict[str, Argument]) -> 
         name = argument.alias.text if argument.alias else text_of(pipeline, argument)
         if argument.alias is None and isinstance(argument.value, Name):
             name = argument.value.text
-        keys[name] = pipeline.expressions(scope).bind(argument.value)
+        value = pipeline.expressions(scope).bind(argument.value)
+        if value.type.kind == "map":
+            pipeline.fail("records cannot be grouped by all attributes; name one of them", argument.span)
+        keys[name] = value
     return keys

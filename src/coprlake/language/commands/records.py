@@ -181,6 +181,8 @@ def _limit(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
 def _dedup(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
     plain, named = pipeline.split(step)
     keys = [pipeline.expressions(scope).bind(argument.value) for argument in some(pipeline, step, items(plain))]
+    if any(key.type.kind == "map" for key in keys):
+        pipeline.fail("dedup cannot compare all attributes; name one of them", step.span)
     order: tuple[Sort, ...] = scope.order
     if "sort" in named:
         sorts = items([Argument(named["sort"].value, named["sort"].span, direction=named["sort"].direction)])

@@ -106,7 +106,12 @@ def _element(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     known = getattr(node.arguments[1], "value", 0)
     if isinstance(known, int) and abs(known) >= 2**31 - 1:
         return d.null(node.type)
-    at = d.case((d.binary(exp.LT, index, d.long(0)), index.copy()), default=d.plus(index.copy(), d.long(1)))
+    at = d.case(
+        (d.binary(exp.GT, index, d.long(2**31 - 2)), exp.Null()),
+        (d.binary(exp.LT, index.copy(), d.long(-(2**31))), exp.Null()),
+        (d.binary(exp.LT, index.copy(), d.long(0)), index.copy()),
+        default=d.plus(index.copy(), d.long(1)),
+    )
     return d.element(args[0], exp.Cast(this=at, to=simple_type("INT")) if d.is_spark else at)
 
 

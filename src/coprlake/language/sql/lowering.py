@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from coprlake.language import plan
 from coprlake.language.depth import deep_calls
+from coprlake.language.functions.operators import AND
 from coprlake.language.plan import Bound, Column, Constant, Expr, InQuery, Lambda, Ref
 from coprlake.language.sql.dialect import DIALECTS, Dialect, simple_type
 from coprlake.language.sql.iterating import iterated
@@ -114,6 +115,11 @@ class Lowering:
         return iterated(self.dialect, self.expression(value.array, relation), bound, body)
 
     def _in_query(self, value: InQuery, relation: Relation) -> exp.Expression:
+        """Null for null: Spark would say false."""
+        d, operand = self.dialect, self.expression(value.operand, relation)
+        return d.case((d.is_null(operand), d.null(value.type)), default=self._among(value, relation))
+
+    def _among(self, value: InQuery, relation: Relation) -> exp.Expression:
         inner = self.node(value.node, [value.column])
         select, _ = inner.finished(self.names, [value.column], keeps_order=False)
         operand = self.expression(value.operand, relation)
@@ -168,9 +174,18 @@ class Lowering:
         if relation.is_closed:
             columns = list(dict.fromkeys([*needed, *plan.columns_of(node.condition)]))
             relation = relation.wrapped(self.names, columns)
-        condition = self.expression(node.condition, relation)
+        condition = self._condition(node.condition, relation)
         relation.select = relation.select.where(condition, copy=False)
         return relation
+
+    def _condition(self, condition: Expr, relation: Relation) -> exp.Expression:
+        """Where null means false, a query in brackets is a plain IN, which engines plan as a join."""
+        if isinstance(condition, InQuery):
+            return self._among(condition, relation)
+        if isinstance(condition, plan.Apply) and condition.function is AND:
+            parts = [self._condition(part, relation) for part in condition.arguments if part is not None]
+            return self.dialect.both(*parts)
+        return self.expression(condition, relation)
 
     def _project(self, node: plan.Project, needed: list[Column]) -> Relation:
         made = {column: node.columns[column] for column in needed if column in node.columns}
@@ -186,6 +201,7 @@ class Lowering:
         return Relation(relation.select, {**relation.columns, **computed}, relation.order, relation.is_closed)
 
     def _aggregate(self, node: plan.Aggregate, needed: list[Column]) -> Relation:
+        node = plan.lifted(node)
         measures = {column: value for column, value in node.measures.items() if column in needed}
         values = [*node.keys.values(), *measures.values()]
         relation = self._ready(node.input, values, [])
@@ -211,6 +227,7 @@ class Lowering:
         return of_select(select, self.names, [*node.keys, *measures])
 
     def _order(self, node: plan.Order, needed: list[Column]) -> Relation:
+        node = plan.lifted(node)
         relation = self._ready(node.input, [key.expression for key in node.keys], needed)
         relation.order = [(self.expression(key.expression, relation), key.descends) for key in node.keys]
         return relation

@@ -35,7 +35,13 @@ def lower_series(lowering: "Lowering", node: Series, relation: Relation) -> Rela
         relation.select = relation.select.join(table, join_type="cross", copy=False)
         start, interval, count = (identifier(name) for name in _BOUNDS)
     slot = d.quotient(d.minus(time.copy(), start), interval)  # what is before the begin is left out below
+    given = [
+        d.binary(kind, time.copy(), d.long(bound))
+        for kind, bound in ((exp.GTE, node.bounds.since), (exp.LT, node.bounds.until))
+        if bound is not None
+    ]
     inside = d.both(
+        *given,
         exp.Not(this=d.is_null(time.copy())),
         d.binary(exp.GTE, time.copy(), start.copy()),
         d.binary(exp.LT, slot.copy(), count.copy()),
