@@ -42,7 +42,7 @@ WRONG = [
         "caseSensitiv: true",
     ),
     ('fetch logs | filter contains(id, "x")', "text of contains has to be string, found a long", "id"),
-    ("fetch logs | filter content", "a condition has to be a boolean, found a string", "content"),
+    ("fetch logs | filter content", "a condition: expected a boolean, found a string", "content"),
     ('fetch logs | filter loglevel = "x"', "to compare write ==", 'loglevel = "x"'),
     ('fetch logs | fields x = content + "a"', "join texts by concat()", 'content + "a"'),
     ("fetch logs | fields x = -content", "- needs a number", "-content"),

@@ -106,9 +106,8 @@ class Expressions:
         """The expression as a value of this type."""
         converted = self.convert(found, kind)
         if converted is None:
-            self.session.fail(
-                f"{what}: expected {_a(kind)}, found {_a(found.type)}; convert it, as by toString()", span
-            )
+            advice = "; convert it by toString()" if kind == STRING else ""
+            self.session.fail(f"{what}: expected {_a(kind)}, found {_a(found.type)}{advice}", span)
         return converted
 
     def convert(self, found: Expr, kind: Type) -> Expr | None:
