@@ -209,8 +209,8 @@ def report(figures: dict[str, Any]) -> str:
         "",
         "![size](scale-size.png)",
         "",
-        "| MB in one segment | tokens | bits a token | index % of raw | ingest MB/s | absent term us | absent substring us "
-        "| open and ask us |",
+        "| MB in one segment | tokens | bits a token | index % of raw | ingest MB/s | absent term us "
+        "| absent substring us | open and ask us |",
         "|---|---|---|---|---|---|---|---|",
     ]
     lines += [
@@ -239,7 +239,8 @@ def report(figures: dict[str, Any]) -> str:
         "",
         f"The paper's query over {SEGMENTS:,} segments searched {SEARCHED_GIGABYTES:,.0f} GB a second and core in "
         f"production; here {last['gigabytes_per_second']:,.0f} with {last['segments']:,} segments of "
-        f"{segments['raw_megabytes_per_segment']:.0f} MB (theirs have 2.1 GB: a sketch of a larger segment takes no longer to ask, so GB/s would grow with the size).",
+        f"{segments['raw_megabytes_per_segment']:.0f} MB "
+        "(theirs have 2.1 GB: a sketch of a larger segment takes no longer to ask, so GB/s would grow with the size).",
         "",
     ]
     return "\n".join(lines)

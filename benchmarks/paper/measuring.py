@@ -120,9 +120,9 @@ def _ingest(store: Store, data: DataSet, result: Measured) -> None:
     finished = time.perf_counter()
     result.ingest_seconds = ingested - started
     result.index_seconds, result.data_seconds = indexed - ingested, finished - indexed
-    if isinstance(store, CoprStore):  # both in one call
-        result.index_seconds += store.index_seconds
-        result.data_seconds -= store.index_seconds
+    together = float(getattr(store, "index_seconds", 0.0))  # of a store that finishes both in one call
+    result.index_seconds += together
+    result.data_seconds -= together
 
 
 def _bits(store: CoprStore) -> dict[str, float]:

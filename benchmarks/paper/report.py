@@ -44,8 +44,8 @@ def page(rows: list[Row], data: list[DataSet], machine: Row, size: str, figures:
     """The whole page as Markdown."""
     parts = [
         f"# The paper's evaluation, run again ({size})",
-        "Made by `make paper`; every number is in `raw.csv`. One thread; warm-up outside of what is timed. Numbers of the "
-        "paper are from another machine and from Java, so only ratios to Scan compare.",
+        "Made by `make paper`; every number is in `raw.csv`. One thread; warm-up outside of what is timed. Numbers of "
+        "the paper are from another machine and from Java, so only ratios to Scan compare.",
         _machine(machine),
         _data(data),
         "\n\n".join(f"![{path.stem}]({path.name})" for path in figures),
@@ -129,8 +129,8 @@ def _throughput(rows: list[Row], mode: str) -> str:
     parts = [title, f"### {MODES[mode][0].upper()}{MODES[mode][1:]}"]
     if mode == "cold":
         parts.append(
-            "Each cell: queries a second, then times as fast as Scan, then in brackets the paper's ratio where it has one. "
-            "An asterisk marks what is within 10 % of the best."
+            "Each cell: queries a second, then times as fast as Scan, then in brackets the paper's ratio where it has "
+            "one. An asterisk marks what is within 10 % of the best."
         )
     for name in _names(rows):
         done = [row for row in _of(rows, name) if "timings" in row]
@@ -258,6 +258,7 @@ def _conclusions(rows: list[Row]) -> str:
                 ratio = row["timings"][scenario]["cold"]["per_second"] / own
                 share = 100 * row["index_bytes"] / row["raw_bytes"]
                 text.append(
-                    f"* {name}, {scenario}: {row['title']} is {ratio:.3g} x as fast, with an index of {share:.1f} % of raw."
+                    f"* {name}, {scenario}: {row['title']} is {ratio:.3g} x as fast, "
+                    f"with an index of {share:.1f} % of raw."
                 )
     return "\n\n".join(text[:3]) + "\n\n" + "\n".join(text[3:])

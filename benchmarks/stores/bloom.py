@@ -54,7 +54,7 @@ class Spool:
 
     def add(self, tokens: U32Array) -> None:
         """Take the tokens of the next batch."""
-        self._file.write(memoryview(tokens).cast("B"))
+        self._file.write(tokens.tobytes())
         self.counts.append(len(tokens))
 
     def read(self) -> Iterator[U32Array]:
@@ -70,7 +70,7 @@ class Spool:
         self._path.unlink(missing_ok=True)
 
 
-def write_synced(path: Path, data: bytes | memoryview) -> None:
+def write_synced(path: Path, data: bytes) -> None:
     """Have these bytes on disk."""
     with path.open("wb") as file:
         file.write(data)
@@ -247,7 +247,7 @@ class BloomStore(TokenStore):
     def write_index(self) -> None:
         """Build the filters one after the other."""
         counts = self._spool.counts
-        if self.setting.copr_index_bytes is not None and sum(counts):
+        if self.setting.copr_index_bytes is not None and any(counts):
             self.bits_per_token = min(8 * self.setting.copr_index_bytes / sum(counts), MOST_BITS)
         probe_count = min(max(round(self.bits_per_token * math.log(2)), 1), MOST_PROBES)
         self.false_positive_rate = (1 - math.exp(-probe_count / self.bits_per_token)) ** probe_count
@@ -258,7 +258,7 @@ class BloomStore(TokenStore):
             add_tokens(bits, first, size << 6, probe_count, tokens)
             first += size
         self._spool.remove()
-        write_synced(self.index, memoryview(bits).cast("B") if len(bits) else b"")
+        write_synced(self.index, bits.tobytes())
         facts = {"probe_count": probe_count, "false_positive_rate": self.false_positive_rate, "words": words}
         write_synced(self.facts, json.dumps(facts, separators=(",", ":")).encode())
 

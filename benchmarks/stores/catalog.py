@@ -11,6 +11,14 @@ ALL: tuple[str, ...] = (
     "benchmarks.stores.csc:CscTwoStore",
     "benchmarks.stores.bloom:BloomStore",
     "benchmarks.stores.dictionary.store:DictionaryStore",
+    "benchmarks.stores.lucene:LuceneLineStore",
+    "benchmarks.stores.lucene:LuceneBatchStore",
+    "benchmarks.stores.tantivy:TantivyStore",
+    "benchmarks.stores.clickhouse:ClickHouseWordsStore",
+    "benchmarks.stores.clickhouse:ClickHouseGramsStore",
+    "benchmarks.stores.sqlite:SqliteStore",
+    "benchmarks.stores.duckdb:DuckdbStore",
+    "benchmarks.stores.spark:SparkStore",
 )
 
 

@@ -1,7 +1,6 @@
 """ClickHouse, inside of this process (chdb): a MergeTree table with its text index, of words or of 3-grams."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -68,14 +67,11 @@ class ClickHouseReader(Reader):
         store.prepare()
 
     def _answer(self, predicate: Predicate, text: str, *, whole: bool) -> Answer:
-        found: list[pa.Array] = []
-        for conditions, parameters in self._store.conditions(text, whole=whole):
-            where = " AND ".join([*conditions, _FINDS])
-            query = f"SELECT content FROM {_TABLE} WHERE {where} {_ONE_THREAD}, {_NO_MEMORY_OF_QUERIES}"
-            table = self._store.run(query, {"text": text} | parameters, "ArrowTable")
-            if table.num_rows:
-                found.append(exactly(predicate, table["content"]))
-        return Answer(pa.concat_arrays(found) if found else pa.array([], pa.string()))
+        wheres, parameters = self._store.conditions(text, whole=whole)
+        selects = [f"SELECT content FROM {_TABLE} WHERE {' AND '.join([*where, _FINDS])}" for where in wheres]
+        query = f"{' UNION ALL '.join(selects)} {_ONE_THREAD}, {_NO_MEMORY_OF_QUERIES}"
+        table = self._store.run(query, {"text": text} | parameters, "ArrowTable")
+        return Answer(exactly(predicate, table["content"]) if table.num_rows else pa.array([], pa.string()))
 
     def term(self, text: str) -> Answer:
         """By the tokens of the term."""
@@ -123,8 +119,8 @@ class ClickHouseStore(Store):
         return
 
     @abstractmethod
-    def conditions(self, text: str, *, whole: bool) -> Iterator[tuple[list[str], dict[str, str]]]:
-        """For each query that is to be made, conditions on candidates and their parameters."""
+    def conditions(self, text: str, *, whole: bool) -> tuple[list[list[str]], dict[str, str]]:
+        """Conditions on candidates, for each part of the table that has its own; and their parameters."""
 
     def ingest(self, content: pa.Array, source: pa.Array) -> None:
         """Insert, many lines at a time."""
@@ -151,14 +147,19 @@ class ClickHouseStore(Store):
         self.run(f"SYSTEM START MERGES {_TABLE}")
         self.run(f"OPTIMIZE TABLE {_TABLE} FINAL")
 
+    def files(self) -> list[Path]:
+        """Those of the parts that are in use; the server has others around them."""
+        told = str(self.run("SELECT path FROM system.parts WHERE active AND table = 'lines'", form="TSVRaw"))
+        return [path for part in told.split("\n") if part for path in Path(part).rglob("*") if path.is_file()]
+
     def sizes(self) -> Sizes:
-        """As the server says it: of all active parts, the index and the rest."""
+        """The index as the server says it, and the rest of the files."""
         told = self.run(
-            "SELECT sum(secondary_indices_compressed_bytes) + sum(secondary_indices_marks_bytes), sum(bytes_on_disk) "
-            "FROM system.parts WHERE active AND table = 'lines'"
+            "SELECT sum(secondary_indices_compressed_bytes + secondary_indices_marks_bytes) FROM system.parts "
+            "WHERE active AND table = 'lines'"
         )
-        index, both = map(int, str(told).strip().split(","))
-        return Sizes(both - index, index)
+        index = int(str(told))
+        return Sizes(sum(path.stat().st_size for path in self.files()) - index, index)
 
     def reader(self) -> Reader:
         """Ask the server, which has forgotten what it had in memory."""
@@ -173,7 +174,7 @@ class ClickHouseWordsStore(ClickHouseStore):
     """Whole words; parts of words by the dictionary.
 
     To ClickHouse, all that is not ASCII belongs to words, to us it ends them. So lines that have any are a partition of
-    their own, in which queries do not use the index.
+    their own, in which a whole word is looked for as a part of the words there.
     """
 
     name = "clickhouse-words"
@@ -183,7 +184,7 @@ class ClickHouseWordsStore(ClickHouseStore):
     settings = (
         _SETTINGS.format(index="text(tokenizer = 'splitByNonAlpha')")
         + "; term by hasAllTokens, contains by ILIKE over the dictionary and hasAllTokens for words inside of the text; "
-        "lines that are not ASCII are a partition of their own and scanned, as their words are not cut as ours"
+        "lines that are not ASCII are a partition of their own, as words in them are not cut as ours: ILIKE for both there"
     )
     _has_foreign = True
 
@@ -191,22 +192,28 @@ class ClickHouseWordsStore(ClickHouseStore):
         """Whether the second partition has any lines."""
         self._has_foreign = int(str(self.run(f"SELECT count() FROM {_TABLE} WHERE foreign = 1"))) > 0
 
-    def conditions(self, text: str, *, whole: bool) -> Iterator[tuple[list[str], dict[str, str]]]:
-        """By the index, and a scan of what is not ASCII."""
-        if text.isascii():
-            pieces = words_of(text, whole=whole)
-            tokens = [piece.text.decode() for piece in pieces if not piece.open_start and not piece.open_end]
-            parts = [piece.text.decode() for piece in pieces if piece.open_start or piece.open_end]
-            conditions, parameters = ["foreign = 0"], dict[str, str]()
-            if tokens:
-                conditions.append("hasAllTokens(content, {tokens:String})")
-                parameters["tokens"] = " ".join(sorted(tokens, key=len)[-_MOST_TOKENS:])
-            if parts and len(longest := max(parts, key=len)) >= _SHORTEST_LIKE:
-                conditions.append("content ILIKE {part:String}")
-                parameters["part"] = f"%{longest}%"
-            yield conditions, parameters
-        if self._has_foreign:
-            yield ["foreign = 1"], {}
+    def conditions(self, text: str, *, whole: bool) -> tuple[list[list[str]], dict[str, str]]:
+        """By whole words where all lines are ASCII, and by parts of words everywhere."""
+        pieces = words_of(text, whole=whole)
+        tokens = [piece.text.decode() for piece in pieces if not piece.open_start and not piece.open_end]
+        parts = [piece.text.decode() for piece in pieces if piece.open_start or piece.open_end]
+        parameters = {"tokens": " ".join(sorted(tokens, key=len)[-_MOST_TOKENS:])} if tokens else {}
+        has_tokens = ["hasAllTokens(content, {tokens:String})"] if tokens else []
+        part, word = (f"%{max(texts, key=len, default='')}%" for texts in (parts, [*parts, *tokens]))
+        has_part, has_word = _like("part", part, parameters), _like("word", word, parameters)
+        if not text.isascii():
+            return [["foreign = 1", *has_word]], parameters
+        if not tokens or not self._has_foreign:
+            return [[*has_tokens, *has_part]], parameters
+        return [["foreign = 0", *has_tokens, *has_part], ["foreign = 1", *has_word]], parameters
+
+
+def _like(name: str, pattern: str, parameters: dict[str, str]) -> list[str]:
+    """The condition that the dictionary has a word of this pattern, unless that is too short for it."""
+    if len(pattern) < _SHORTEST_LIKE + 2:
+        return []
+    parameters[name] = pattern
+    return [f"content ILIKE {{{name}:String}}"]
 
 
 class ClickHouseGramsStore(ClickHouseStore):
@@ -220,12 +227,11 @@ class ClickHouseGramsStore(ClickHouseStore):
         + "; both kinds of query by hasAllTokens, which cuts the text into its 3-grams; texts of less than three characters scan"
     )
 
-    def conditions(self, text: str, *, whole: bool) -> Iterator[tuple[list[str], dict[str, str]]]:
+    def conditions(self, text: str, *, whole: bool) -> tuple[list[list[str]], dict[str, str]]:
         """By the grams of the text, whole term or not."""
         if len(text) < 3:
-            yield [], {}
-        else:
-            yield ["hasAllTokens(content, {grams:String})"], {"grams": text[: _MOST_TOKENS + 2]}
+            return [[]], {}
+        return [["hasAllTokens(content, {grams:String})"]], {"grams": text[: _MOST_TOKENS + 2]}
 
 
 def _escaped(value: str) -> str:

@@ -146,7 +146,7 @@ class CscStore(TokenStore):
             for batch, tokens in enumerate(spool.read()):
                 self.take_tokens(batch, tokens)
             spool.remove()
-        write_synced(self.index, memoryview(self._sketches).cast("B"))
+        write_synced(self.index, self._sketches.tobytes())
         facts = {"batches": self.batch_count, "repetitions": self.repetitions, "partitions": self.partitions}
         write_synced(self.facts, json.dumps(facts).encode())
 

@@ -18,6 +18,8 @@ from coprlake.predicate.predicates import Predicate
 LONGEST_TOKEN: Final = 65_530
 """In bytes. tantivy leaves out what is longer; batches with longer lines are opened by every query."""
 _CONTENT, _BATCH, _TOKENIZER = "content", "batch", "words"
+_LONGEST_PATTERN: Final = 100
+"""In characters. tantivy takes patterns of up to 1,000 states; post-filtering does the rest."""
 _FEW: Final = 64
 """Up to so many found documents their batches are looked up one by one, beyond it they are aggregated."""
 
@@ -64,7 +66,9 @@ class TantivyReader(Reader):
         word = piece.text.decode()
         if not piece.open_start and not piece.open_end:
             return self._tantivy.Query.term_query(_schema(), _CONTENT, word, "basic")
-        pattern = f"{'.*' if piece.open_start else ''}{word}{'.*' if piece.open_end else ''}"
+        is_cut = len(word) > _LONGEST_PATTERN
+        before, behind = ".*" if piece.open_start else "", ".*" if piece.open_end or is_cut else ""
+        pattern = f"{before}{word[:_LONGEST_PATTERN]}{behind}"
         return self._tantivy.Query.regex_query(_schema(), _CONTENT, pattern)
 
     def _candidates(self, pieces: Sequence[Piece]) -> Iterable[int]:

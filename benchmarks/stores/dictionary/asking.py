@@ -8,14 +8,13 @@ other; the exact matcher looks at the lines nevertheless, because of terms.
 """
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from benchmarks.stores.dictionary.columns import DISTINCT, LEAST, MOST, folded
-from benchmarks.stores.dictionary.decoding import ANYWHERE, Parts, add_rows, find_alignments, match_columns
+from benchmarks.stores.dictionary.decoding import ANYWHERE, Parts, find_alignments, match_columns, select_lines
 from benchmarks.stores.dictionary.parsing import MARK
 from benchmarks.stores.dictionary.reading import Group, OpenGroup
 from coprlake.kernel import I64Array
@@ -74,44 +73,37 @@ class Question:
             np.array([_DIGIT.search(match.group()) is not None for match in found], np.bool_),
         )
 
-    def lines(self, opened: OpenGroup) -> Iterator[pa.Array]:
+    def lines(self, opened: OpenGroup) -> list[pa.Array]:
         """Lines of the group, among them all that contain the text."""
-        if self._in_templates:
-            yield from self._lines_of_templates(opened)
-        if opened.group.other_count:
-            yield opened.others()
+        arrays = [opened.lines(self._selected(opened))] if self._in_templates else []
+        return [*arrays, opened.others()]
 
-    def _lines_of_templates(self, opened: OpenGroup) -> Iterator[pa.Array]:
-        templates, columns = self._alignments(opened.group)
+    def _selected(self, opened: OpenGroup) -> Mask:
+        """Which lines of templates contain the text; only for these columns are opened."""
+        group = opened.group
+        selected = np.zeros(group.line_count, np.bool_)
+        templates, columns = self._alignments(group)
         if len(templates) == 0:
-            return
-        is_coded = opened.group.fields[:, DISTINCT] > 0
-        matching = np.zeros((len(self._pieces), int(opened.group.first_values[-1])), np.bool_)
-        holds = self._match(opened, columns, is_coded, matching)
-        templates, columns = templates[holds], columns[holds]
-        holds = self._match(opened, columns, ~is_coded, matching)
-        templates, columns = templates[holds], columns[holds]
-        for template in np.unique(templates).tolist():
-            alignments = columns[templates == template]
-            if (alignments < 0).all(axis=1).any():
-                yield opened.lines(template)
-                continue
-            rows = np.zeros(int(opened.group.line_counts[template]), np.bool_)
-            opened.open_data(np.unique(alignments[alignments >= 0]))
-            for alignment in alignments:
-                add_rows(opened.layout, alignment, matching, rows)
-            if rows.any():
-                yield opened.lines(template, rows)
+            return selected
+        is_coded = group.fields[:, DISTINCT] > 0
+        matching = np.zeros((len(self._pieces), int(group.first_values[-1])), np.bool_)
+        for is_asked in (is_coded, ~is_coded):  # dictionaries first: they may rule out that data must be opened
+            holds = self._match(opened, columns, is_asked, matching)
+            templates, columns = templates[holds], columns[holds]
+        opened.open_data(np.unique(columns[columns >= 0]))
+        select_lines(opened.layout, group.shapes, templates, columns, matching, selected)
+        return selected
 
     def _alignments(self, group: Group) -> tuple[I64Array, I64Array]:
         """The template of each alignment, and its columns by piece."""
         fits = np.zeros((len(self._pieces), len(group.fields)), np.bool_)
         for piece, row in zip(self._pieces, fits, strict=True):
             row[:] = piece.fits(group)
-        room = len(group.texts) + group.template_count + 1
+        shapes = group.shapes
+        room = len(shapes.texts) + group.template_count + 1
         templates = np.empty(room, np.int64)
         columns = np.empty((room, len(self._pieces)), np.int64)
-        count = find_alignments(group.folded_texts, group.text_starts, self._parts, fits, templates, columns)
+        count = find_alignments(group.folded_texts, shapes.text_starts, self._parts, fits, templates, columns)
         return templates[:count], columns[:count]
 
     def _match(self, opened: OpenGroup, columns: I64Array, is_asked: Mask, matching: Mask) -> Mask:

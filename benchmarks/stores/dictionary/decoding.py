@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.stores.dictionary.columns import DISTINCT, LEAST, MOST
 from benchmarks.stores.dictionary.parsing import MARK
-from coprlake.kernel import I64Array, U8Array, i64, kernel
+from coprlake.kernel import I32Array, I64Array, U8Array, i64, kernel
 from coprlake.predicate.finding import SUFFIX, WHOLE, Mask, Needle
 
 ANYWHERE: Final = 3
@@ -23,6 +23,15 @@ class Layout(NamedTuple):
     fields: I64Array  # of each column
     line_counts: I64Array  # of the template of each column
     first_values: I64Array  # of each column among those of all
+
+
+class Shapes(NamedTuple):
+    """The templates of a group, one after the other; what begins with each has one more entry, the end."""
+
+    texts: U8Array  # of all templates
+    text_starts: I64Array
+    first_columns: I64Array
+    first_lines: I64Array  # lines are numbered by template, and in it by row
 
 
 @kernel
@@ -116,16 +125,24 @@ def match_columns(layout: Layout, columns: I64Array, needle: Needle, edge: int, 
 
 
 @kernel
-def add_rows(layout: Layout, columns: I64Array, matching: Mask, rows: Mask) -> None:
-    """``rows[r] |= all(matching[k][value of columns[k] in r] for k if columns[k] >= 0)``."""
-    for row in range(len(rows)):
-        holds = True
-        for k in range(len(columns)):
-            column = columns[k]
-            if column >= 0 and not matching[k, layout.first_values[column] + _code(layout, column, row)]:
-                holds = False
-                break
-        rows[row] |= holds
+def _holds(layout: Layout, columns: I64Array, matching: Mask, row: int) -> bool:
+    for k in range(len(columns)):
+        column = columns[k]
+        if column >= 0 and not matching[k, layout.first_values[column] + _code(layout, column, row)]:
+            return False
+    return True
+
+
+@kernel
+def select_lines(
+    layout: Layout, shapes: Shapes, templates: I64Array, columns: I64Array, matching: Mask, out: Mask
+) -> None:
+    """``out[line of row r] |= all(matching[k][value of columns[i, k] in r] for k)`` for each alignment ``i``."""
+    for i in range(len(templates)):
+        first = shapes.first_lines[templates[i]]
+        for line in range(first, shapes.first_lines[templates[i] + 1]):
+            if not out[line]:
+                out[line] = _holds(layout, columns[i], matching, line - first)
 
 
 class Parts(NamedTuple):
@@ -197,9 +214,10 @@ def find_alignments(
 
 
 @kernel
-def start_values(layout: Layout, first_column: int, last_column: int, starts: I64Array) -> None:
-    """``starts[first_value + i]`` for each value of these columns: where it begins in its part."""
-    for column in range(first_column, last_column):
+def start_values(layout: Layout, columns: I64Array, starts: I64Array) -> None:
+    """``starts[first_value + i]`` for each value of these columns, and one more: where it begins in its part."""
+    for k in range(len(columns)):
+        column = columns[k]
         least, most = layout.fields[column, LEAST], layout.fields[column, MOST]
         count, first = _value_count(layout, column), layout.first_values[column]
         is_coded = layout.fields[column, DISTINCT] > 0
@@ -213,38 +231,42 @@ def start_values(layout: Layout, first_column: int, last_column: int, starts: I6
 
 
 @kernel
-def size_lines(
-    layout: Layout, first_column: int, last_column: int, rows: I64Array, starts: I64Array, sizes: I64Array
-) -> None:
-    """Add to ``sizes[i]`` the bytes of all variables of row ``rows[i]``."""
-    for column in range(first_column, last_column):
-        first = layout.first_values[column]
-        for i in range(len(rows)):
-            value = first + _code(layout, column, rows[i])
-            sizes[i] += starts[value + 1] - starts[value]
+def end_lines(layout: Layout, shapes: Shapes, lines: I64Array, starts: I64Array, ends: I32Array) -> int:
+    """``ends[i + 1]``: where line ``lines[i]`` ends if all are written one after the other; returns the last."""
+    template, end = 0, 0
+    ends[0] = 0
+    for i in range(len(lines)):
+        while lines[i] >= shapes.first_lines[template + 1]:
+            template += 1
+        row = lines[i] - shapes.first_lines[template]
+        first, last = shapes.first_columns[template], shapes.first_columns[template + 1]
+        end += shapes.text_starts[template + 1] - shapes.text_starts[template] - (last - first)
+        for column in range(first, last):
+            value = layout.first_values[column] + _code(layout, column, row)
+            end += starts[value + 1] - starts[value]
+        ends[i + 1] = end
+    return end
 
 
 @kernel
-def write_lines(
-    layout: Layout, text: U8Array, first_column: int, rows: I64Array, starts: I64Array, out: U8Array
-) -> None:
-    """Write the lines of these rows one after the other: the template's text, with the values at its marks."""
-    at = 0
-    for i in range(len(rows)):
-        column = first_column
-        for k in range(len(text)):
-            if text[k] != MARK:
-                out[at] = text[k]
+def write_lines(layout: Layout, shapes: Shapes, lines: I64Array, starts: I64Array, out: U8Array) -> None:
+    """Write these lines one after the other: the template's text, with the values at its marks."""
+    template, at = 0, 0
+    for i in range(len(lines)):
+        while lines[i] >= shapes.first_lines[template + 1]:
+            template += 1
+        row = lines[i] - shapes.first_lines[template]
+        column = shapes.first_columns[template]
+        for k in range(shapes.text_starts[template], shapes.text_starts[template + 1]):
+            if shapes.texts[k] != MARK:
+                out[at] = shapes.texts[k]
                 at += 1
                 continue
-            value = layout.first_values[column] + _code(layout, column, rows[i])
+            value = layout.first_values[column] + _code(layout, column, row)
             start, end = starts[value], starts[value + 1]
-            if layout.fields[column, DISTINCT] > 0:
-                for place in range(start, end):
-                    out[at + place - start] = layout.dictionary[place]
-            else:
-                for place in range(start, end):
-                    out[at + place - start] = layout.data[place]
+            part = layout.dictionary if layout.fields[column, DISTINCT] > 0 else layout.data
+            for place in range(start, end):
+                out[at + place - start] = part[place]
             at += end - start
             column += 1
 

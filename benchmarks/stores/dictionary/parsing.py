@@ -44,6 +44,9 @@ _HALF: Final = np.uint64(32)
 _ZERO: Final = np.uint64(0)
 _ONE: Final = np.uint64(1)
 
+Starts = I32Array | I64Array
+"""Offsets of lines, as Arrow has them."""
+
 
 class Words(NamedTuple):
     """How often words without digits are in the sample: an open-addressed table, 0 = free."""
@@ -103,7 +106,7 @@ def _token_end(data: U8Array, start: int, end: int) -> tuple[int, bool]:
 
 
 @kernel
-def count_words(data: U8Array, starts: I32Array, step: int, words: Words) -> None:
+def count_words(data: U8Array, starts: Starts, step: int, words: Words) -> None:
     """Count the words without digits of every `step`-th line; when the table is half full, only those it has."""
     used = 0
     for line in range(0, len(starts) - 1, step):
@@ -200,7 +203,7 @@ def _parse_line(data: U8Array, i: int, end: int, words: Words, least_count: int,
 
 
 @kernel
-def parse_lines(data: U8Array, starts: I32Array, words: Words, least_count: int, parsed: Parsed) -> None:
+def parse_lines(data: U8Array, starts: Starts, words: Words, least_count: int, parsed: Parsed) -> None:
     """``templates[i], variables[i] = split(data[starts[i]:starts[i + 1]])``; there is room, see `new_parsed`."""
     for line in range(len(starts) - 1):
         parsed.first_variables[line] = parsed.sizes[VARIABLE_COUNT]
@@ -210,7 +213,7 @@ def parse_lines(data: U8Array, starts: I32Array, words: Words, least_count: int,
 
 
 def new_parsed(line_count: int, text_bytes: int) -> Parsed:
-    """Room for so many lines: a template is no longer than its line, and at most every second byte begins a variable."""
+    """Room for so many lines: a template is no longer than its line, and at most every second byte is a variable."""
     starts = np.zeros(line_count + 2, np.int64)
     variables = text_bytes // 2 + line_count + 1
     return Parsed(
@@ -226,7 +229,7 @@ def new_parsed(line_count: int, text_bytes: int) -> Parsed:
     )
 
 
-def parse(data: U8Array, starts: I32Array) -> Parsed:
+def parse(data: U8Array, starts: Starts) -> Parsed:
     """The templates and variables of these lines, by a sample of them."""
     line_count = len(starts) - 1
     words = Words(np.zeros(WORD_SLOTS, np.uint64), np.zeros(WORD_SLOTS, np.int64))

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.stores.dictionary.columns import DATA, DICTIONARY, DISTINCT, FIELD_COUNT
-from benchmarks.stores.dictionary.decoding import Layout, concatenated, size_lines, start_values, write_lines
+from benchmarks.stores.dictionary.decoding import Layout, Shapes, concatenated, end_lines, start_values, write_lines
 from benchmarks.stores.dictionary.parsing import MARK
-from coprlake.kernel import I64Array, U8Array, U64Array
+from coprlake.kernel import I32Array, I64Array, U8Array, U64Array
 from coprlake.predicate.finding import Mask
 
 _CODEC = pa.Codec("zstd")
@@ -54,20 +54,19 @@ class Group:
     def __init__(self, data: memoryview) -> None:
         raw_size, size = (int.from_bytes(data[at : at + 4], "little") for at in (0, 4))
         head = _HeadReader(_unpacked(data[8 : 8 + size], raw_size))
-        self.texts: U8Array = head.next(np.uint8)
-        self.text_starts = concatenated(head.numbers())
-        self.line_counts = head.numbers()
+        texts: U8Array = head.next(np.uint8)
+        text_starts = concatenated(head.numbers())
+        line_counts = head.numbers()
         self.fields: I64Array = np.ascontiguousarray(np.stack([head.numbers() for _ in range(FIELD_COUNT)], axis=1))
         self.masks: U64Array = head.next(np.uint64).reshape(2, -1)
         dictionary_cuts, data_cuts = head.numbers(), head.numbers()
         self.block_starts = 8 + size + concatenated(head.numbers())
         self.other_count, self.other_bytes = head.numbers().tolist()
         self.data = data
-        upper = (self.texts >= ord("A")) & (self.texts <= ord("Z"))
-        self.folded_texts: U8Array = np.where(upper, self.texts + np.uint8(32), self.texts)
-        marks = concatenated(np.equal(self.texts, MARK))
-        self.first_columns: I64Array = marks[self.text_starts]
-        self.column_lines: I64Array = np.repeat(self.line_counts, np.diff(self.first_columns))
+        first_columns: I64Array = concatenated(np.equal(texts, MARK))[text_starts]
+        self.shapes = Shapes(texts, text_starts, first_columns, concatenated(line_counts))
+        self.folded_texts: U8Array = np.where((texts >= ord("A")) & (texts <= ord("Z")), texts + np.uint8(32), texts)
+        self.column_lines: I64Array = np.repeat(line_counts, np.diff(first_columns))
         value_counts = np.where(self.fields[:, DISTINCT] > 0, self.fields[:, DISTINCT], self.column_lines)
         self.first_values = concatenated(value_counts + 1)
         self.dictionaries = _Parts(concatenated(self.fields[:, DICTIONARY]), dictionary_cuts, 0)
@@ -76,7 +75,12 @@ class Group:
     @property
     def template_count(self) -> int:
         """How many there are."""
-        return len(self.line_counts)
+        return len(self.shapes.text_starts) - 1
+
+    @property
+    def line_count(self) -> int:
+        """How many lines have a template."""
+        return int(self.shapes.first_lines[-1])
 
 
 class OpenGroup:
@@ -119,26 +123,24 @@ class OpenGroup:
         group = self.group
         return _unpacked(group.data[group.block_starts[number] : group.block_starts[number + 1]], raw_size)
 
-    def lines(self, template: int, rows: Mask | None = None) -> pa.Array:
-        """The lines of a template, or those of some rows."""
-        group = self.group
+    def lines(self, selected: Mask) -> pa.Array:
+        """The lines of templates that are selected, by template and row."""
+        shapes = self.group.shapes
+        lines = np.flatnonzero(selected)
+        if len(lines) == 0:
+            return pa.array([], pa.string())
         self.is_opened = True
-        chosen = np.arange(group.line_counts[template]) if rows is None else np.flatnonzero(rows)
-        first, last = group.first_columns[template : template + 2].tolist()
-        columns = np.arange(first, last)
+        is_needed = np.zeros(self.group.template_count, np.bool_)
+        is_needed[np.searchsorted(shapes.first_lines, lines, "right") - 1] = True
+        columns = np.flatnonzero(np.repeat(is_needed, np.diff(shapes.first_columns)))
         self.open_dictionaries(columns)
         self.open_data(columns)
-        text = group.texts[group.text_starts[template] : group.text_starts[template + 1]]
-        base = int(group.first_values[first])
-        value_starts = np.empty(int(group.first_values[last]) - base, np.int64)
-        layout = self.layout._replace(first_values=group.first_values - base)
-        start_values(layout, first, last, value_starts)
-        sizes = np.full(len(chosen), len(text) - (last - first), np.int64)
-        size_lines(layout, first, last, chosen, value_starts, sizes)
-        starts = concatenated(sizes)
-        out = np.empty(int(starts[-1]), np.uint8)
-        write_lines(layout, text, first, chosen, value_starts, out)
-        return _strings(starts, out)
+        starts = np.empty(int(self.group.first_values[-1]), np.int64)
+        start_values(self.layout, columns, starts)
+        ends = np.empty(len(lines) + 1, np.int32)
+        out = np.empty(end_lines(self.layout, shapes, lines, starts, ends), np.uint8)
+        write_lines(self.layout, shapes, lines, starts, out)
+        return _strings(ends, out)
 
     def others(self) -> pa.Array:
         """The lines without a template."""
@@ -147,9 +149,8 @@ class OpenGroup:
             return pa.array([], pa.string())
         self.is_opened = True
         block = self._block(len(self.group.block_starts) - 2, self.group.other_bytes)
-        return _strings(concatenated(block[: 4 * count].view(np.uint32)), block[4 * count :])
+        return _strings(concatenated(block[: 4 * count].view(np.uint32)).astype(np.int32), block[4 * count :])
 
 
-def _strings(starts: I64Array, data: U8Array) -> pa.Array:
-    offsets = pa.py_buffer(starts.astype(np.int32))
-    return pa.StringArray.from_buffers(len(starts) - 1, offsets, pa.py_buffer(data))
+def _strings(starts: I32Array, data: U8Array) -> pa.Array:
+    return pa.StringArray.from_buffers(len(starts) - 1, pa.py_buffer(starts), pa.py_buffer(data))
