@@ -25,10 +25,11 @@ _CACHES: Final = ("MARK", "UNCOMPRESSED", "INDEX MARK", "INDEX UNCOMPRESSED", "M
 _TABLE: Final = "default.lines"
 _FINDS: Final = "positionCaseInsensitive(content, {text:String}) > 0"
 _SETTINGS: Final = (
-    "a MergeTree sorted by source, {index} with preprocessor = lower(content), as its documentation has it for a search "
-    f"that ignores case; ZSTD({LEVEL}) for the lines, as other stores; inserts of {INSERT_LINES:,} lines, OPTIMIZE FINAL; "
-    "the text index may take the memory allowed before it writes to disk (text_index_max_memory_usage_before_flush); "
-    "max_threads = 1; what it remembers of earlier queries (query condition cache, negative tokens cache) is off"
+    "a MergeTree sorted by source, {index} with preprocessor = lower(content), as its documentation advises for a "
+    f"search that ignores case; ZSTD({LEVEL}) for the lines, as other stores; inserts of {INSERT_LINES:,} lines, as it "
+    "advises, then OPTIMIZE FINAL; the text index takes no more than the memory allowed before it writes to disk "
+    "(text_index_max_memory_usage_before_flush); max_threads = 1; what it remembers of earlier queries (query "
+    "condition cache, negative tokens cache) is off"
 )
 
 
@@ -93,8 +94,8 @@ class ClickHouseStore(Store):
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_lines = 0
         self.run(
-            f"CREATE TABLE {_TABLE} (source LowCardinality(String), content String CODEC(ZSTD({LEVEL})), foreign UInt8, "
-            f"INDEX tokens content TYPE text(tokenizer = {self.index}, preprocessor = lower(content))) "
+            f"CREATE TABLE {_TABLE} (source LowCardinality(String), content String CODEC(ZSTD({LEVEL})), "
+            f"foreign UInt8, INDEX tokens content TYPE text(tokenizer = {self.index}, preprocessor = lower(content))) "
             f"ENGINE = MergeTree PARTITION BY {self.partition} ORDER BY source "
             f"SETTINGS text_index_max_memory_usage_before_flush = {setting.memory_bytes}"
         )
@@ -183,8 +184,8 @@ class ClickHouseWordsStore(ClickHouseStore):
     partition = "foreign"
     settings = (
         _SETTINGS.format(index="text(tokenizer = 'splitByNonAlpha')")
-        + "; term by hasAllTokens, contains by ILIKE over the dictionary and hasAllTokens for words inside of the text; "
-        "lines that are not ASCII are a partition of their own, as words in them are not cut as ours: ILIKE for both there"
+        + "; term by hasAllTokens, contains by ILIKE over the dictionary and hasAllTokens for words inside of the "
+        "text; lines that are not ASCII are a partition of their own, as words in them are not cut as ours: ILIKE there"
     )
     _has_foreign = True
 
@@ -224,7 +225,8 @@ class ClickHouseGramsStore(ClickHouseStore):
     index = "ngrams(3)"
     settings = (
         _SETTINGS.format(index="text(tokenizer = ngrams(3))")
-        + "; both kinds of query by hasAllTokens, which cuts the text into its 3-grams; texts of less than three characters scan"
+        + "; both kinds of query by hasAllTokens, which cuts the text into its 3-grams; a scan if it has less than "
+        "three characters"
     )
 
     def conditions(self, text: str, *, whole: bool) -> tuple[list[list[str]], dict[str, str]]:

@@ -46,8 +46,8 @@ class DuckdbStore(ParquetStore):
     name = "duckdb-scan"
     title = "DuckDB, scan of Parquet"
     settings = (
-        f"{SETTINGS}; one thread; regexp_matches(content, text, 'i'), which is faster than ILIKE and than contains with "
-        "lower"
+        f"{SETTINGS}; one thread; regexp_matches(content, text, 'i'), which was faster here than ILIKE and than "
+        "contains with lower"
     )
 
     @classmethod

@@ -15,12 +15,12 @@ from coprlake.predicate.matching import Matcher
 from coprlake.predicate.predicates import Predicate
 
 ROW_GROUP_ROWS: Final = 122_880
-"""DuckDB's own default; its documentation advises 100,000 to a million."""
+"""DuckDB's own default, by its documentation."""
 SORTED_BYTES: Final = 256 << 20
 """So much raw text is sorted together."""
 SETTINGS: Final = (
     f"Parquet with zstd level {LEVEL} as the other stores, sorted by source, row groups of {ROW_GROUP_ROWS:,} rows "
-    "(DuckDB's default, and within what its documentation advises); no index"
+    "(DuckDB's default); no index"
 )
 _SCHEMA: Final = pa.schema([("source", pa.string()), ("content", pa.string())])
 _CONTENT: Final = pa.schema([_SCHEMA.field("content")])

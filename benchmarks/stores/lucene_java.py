@@ -81,6 +81,7 @@ def _compile(jars: list[Path], folder: Path) -> None:
 
 
 SOURCE: Final = r"""import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -323,20 +324,27 @@ public final class CoprLucene {
       hasImmense = reader.docFreq(new Term(IMMENSE, "1")) > 0;
     }
 
-    /** The batches that have a document with a term for each piece; how[i]: 1 if it has an open start, 2 an open end. */
-    public int[] find(byte[][] pieces, int[] how, int[] runs) throws IOException {
+    /**
+     * The batches that have a document with a term for each piece, or null if there is none. A piece is three numbers,
+     * how (1 for an open start, 2 for an open end), runs and length, and its bytes: one array, as calls cost.
+     */
+    public int[] find(byte[] packed) throws IOException {
       BooleanQuery.Builder all = new BooleanQuery.Builder();
       Query only = null;
-      for (int i = 0; i < pieces.length; i++) {
-        only = how[i] == 0
-            ? new TermQuery(new Term(CONTENT, new BytesRef(pieces[i])))
-            : new Inside(pieces[i], (how[i] & 1) != 0, (how[i] & 2) != 0, runs[i]);
+      int count = 0;
+      for (ByteBuffer pieces = ByteBuffer.wrap(packed); pieces.hasRemaining(); count++) {
+        int how = pieces.getInt(), runs = pieces.getInt();
+        byte[] text = new byte[pieces.getInt()];
+        pieces.get(text);
+        only = how == 0
+            ? new TermQuery(new Term(CONTENT, new BytesRef(text)))
+            : new Inside(text, (how & 1) != 0, (how & 2) != 0, runs);
         all.add(only, Occur.FILTER);
       }
       BitSet batches = new BitSet();
-      collect(pieces.length == 1 ? only : all.build(), batches);
+      collect(count == 1 ? only : all.build(), batches);
       if (hasImmense) collect(new TermQuery(new Term(IMMENSE, "1")), batches);
-      return batches.stream().toArray();
+      return batches.isEmpty() ? null : batches.stream().toArray();
     }
 
     private void collect(Query query, BitSet batches) throws IOException {

@@ -61,10 +61,10 @@ class SqliteStore(Store):
     name = "sqlite-trigram"
     title = "SQLite FTS5, trigrams"
     settings = (
-        f"SQLite {sqlite3.sqlite_version}, fts5(tokenize='trigram', content='', columnsize=0, detail=none): a contentless "
-        "table, as the lines are in the batches, and neither sizes nor positions, which its documentation names as what "
-        "makes the index small and which trigrams of a text, asked for together, do not need; hashsize as the memory "
-        "allowed, one transaction, no journal, then 'optimize'; texts of less than three characters open all batches"
+        f"SQLite {sqlite3.sqlite_version}, fts5(tokenize='trigram', content='', columnsize=0, detail=none), a row a "
+        "line: a contentless table, as the lines are in the batches, without sizes and positions, which make the index "
+        "larger and which are not needed where all trigrams of a text are asked for together; hashsize is the memory "
+        "allowed; one transaction, no journal, then 'optimize'; texts of less than three characters open all batches"
     )
 
     def __init__(self, setting: Setting) -> None:

@@ -1,4 +1,4 @@
-"""tantivy: an inverted index of the words of each line, whose dictionary can be gone through by a regular expression."""
+"""tantivy: an inverted index of the words of each line, whose dictionary a regular expression can go through."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -113,10 +113,10 @@ class TantivyStore(Store):
     name = "tantivy"
     title = "tantivy, words"
     settings = (
-        "a document a line, as its documentation's examples of logs have it; its simple tokenizer without the filter "
-        "that drops long words, over lines in lower case; index option basic (document ids only: its documentation "
-        "says what is not queried need not be recorded); the number of the batch as a fast field; a writer of one thread "
-        "with the memory allowed, its default merge policy (the package has no call for merging into one segment); "
+        "a document a line, which is what a query is to find; its simple tokenizer without the filter that drops long "
+        "words, over lines in lower case; index option basic: its documentation wants frequencies for scores and "
+        "positions for phrases, and there are neither; the number of the batch as a fast field; a writer of one thread "
+        "(besides ours) with the memory allowed, its default merge policy (the package cannot merge into one segment); "
         "contains by a regular expression over the dictionary; words only, so texts without a letter or digit open all"
     )
 
