@@ -2,6 +2,7 @@
 
 import random
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import cycle
@@ -30,6 +31,13 @@ QUICK = ("ScanStore", "CoprStore", "CscStore", "CscTwoStore", "BloomStore", "Dic
 ODD_SIZES = (1, 777, 3, 2048, 1, 1, 4999)
 
 every_store = pytest.mark.parametrize("place", ALL, ids=lambda place: place.partition(":")[2])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_session_is_left() -> Iterator[None]:
+    yield
+    if "benchmarks.stores.spark" in sys.modules:
+        sys.modules["benchmarks.stores.spark"].SparkStore.end()
 
 
 def usable(place: str) -> type[Store]:

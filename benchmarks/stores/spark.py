@@ -68,6 +68,13 @@ class SparkStore(ParquetStore):
         return cls._spark
 
     @classmethod
+    def end(cls) -> None:
+        """Stop the session, where somebody else wants one of another kind in this process."""
+        if cls._open is not None:
+            cls._open.close()
+        cls._open = cls._spark = None
+
+    @classmethod
     def missing(cls) -> str | None:
         """Whether there are Spark and a Java."""
         if find_spec("pyspark") is None:
