@@ -37,7 +37,8 @@ class _Database:
             settings["threads"] = limits.threads
         self.connection = duckdb.connect(":memory:", config=settings)
         self.connection.execute(
-            "SET TimeZone = 'UTC'; SET preserve_insertion_order = true; SET enable_progress_bar = false"
+            "SET TimeZone = 'UTC'; SET preserve_insertion_order = true; SET enable_progress_bar = false; "
+            "SET parquet_metadata_cache = true"  # data files do not change, and have a footer of many batches
         )
         self._known: set[str] = set()
         self._lock = threading.Lock()

@@ -242,8 +242,8 @@ class TableScan:
         if name is None:
             return self._constant(column, kind)
         value: exp.Expression = exp.Column(this=exp.to_identifier(name, quoted=True))
-        if kind is None:  # carried already
-            return value
+        if kind is None or (kind == carried_type(column.type) and column.type.kind not in ("array", "record")):
+            return value  # carried already
         if column.type.kind == "timestamp":
             return self._microseconds(value, kind)
         if column.type.kind in ("long", "double", "string", "array"):
