@@ -16,8 +16,8 @@ NOTES = (
     "What to know when reading this: a cold COPR query reads its whole sidecar, which is checked on opening "
     "(docs/decisions/0009-sidecars-are-checked.md); the paper's reader touches a few pages, so its ratio to Scan is "
     "higher. The warm reader shows what the sketch itself costs. Stores in Python pay some 0.3 ms to open anything, "
-    "which Scan pays once for seconds of work. contains(IP) is the limit that the paper names: 3-grams of digits are in "
-    "nearly every batch."
+    "which Scan pays once for seconds of work. contains(IP) is the limit that the paper names: 3-grams of digits "
+    "are in nearly every batch."
 )
 
 
