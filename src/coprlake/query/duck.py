@@ -5,8 +5,9 @@ A query with limits of its own has a database to itself while it runs; it is kep
 
 import atexit
 import threading
+import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import Any, Final
 
@@ -21,6 +22,8 @@ _lock = threading.Lock()
 _shared: "_Database | None" = None
 _idle: "list[tuple[Limits, _Database]]" = []
 _MOST_IDLE: Final = 4
+_workers = ThreadPoolExecutor(64, "coprlake-query")
+"""Kept, because a new thread begins with fresh memory, which costs a scan a third of its time."""
 
 
 class _Database:
@@ -131,7 +134,7 @@ class Connection:
         self._deadline = deadline
         self._limits = limits
         self._text = text
-        self._worker = ThreadPoolExecutor(1, "coprlake-query")
+        self._future: Future[Any] | None = None
 
     def learn(self, kernels: dict[str, Kernel]) -> None:
         """Make functions of ours known."""
@@ -141,14 +144,22 @@ class Connection:
         """Give Arrow data a name."""
         self._cursor.register(name, data)
 
-    def run(self, sql: str) -> Iterator[pa.RecordBatch]:
-        """The result of a query, in batches."""
-        reader = self._done(lambda: self._cursor.sql(sql).to_arrow_reader(_ROWS))
+    def run(self, sql: str, *, is_small: bool = False) -> Iterator[pa.RecordBatch]:
+        """The result of a query, in batches.
+
+        A large one is streamed. For that DuckDB plans the query twice, reading footers twice, so a small one is not.
+        """
+        reader = self._done(lambda: self._collected(sql) if is_small else self._cursor.sql(sql).to_arrow_reader(_ROWS))
         while True:
             batch = self._done(lambda: next(reader, None))
             if batch is None:
                 return
             yield batch
+
+    def _collected(self, sql: str) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that the rows are copied once more
+            return self._cursor.execute(sql).to_arrow_reader(_ROWS)
 
     def _done(self, work: Callable[[], Any]) -> Any:
         """Do it in a thread beside this one: DuckDB itself listens to Ctrl-C and to the clock between tasks at best.
@@ -158,7 +169,7 @@ class Connection:
         import duckdb
 
         self._deadline.check()
-        future = self._worker.submit(work)
+        future = self._future = _workers.submit(work)
         try:
             return future.result(self._deadline.left)
         except (KeyboardInterrupt, TimeoutError) as error:
@@ -194,7 +205,8 @@ class Connection:
 
         with suppress(duckdb.Error):  # the database is closed already when a process ends
             self._cursor.interrupt()
-        self._worker.shutdown()
+        if self._future is not None:
+            wait([self._future])
         with suppress(duckdb.Error):
             self._cursor.close()
         _give_back(self._engine_limits, self._database)

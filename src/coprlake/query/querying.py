@@ -3,12 +3,13 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from sqlglot import exp
 
 from coprlake.errors import NotFoundError, QueryError
+from coprlake.language import plan
 from coprlake.language.compiling import Compiled, compile_query
 from coprlake.language.depth import deep_calls
 from coprlake.language.relabeling import relabeled
@@ -20,6 +21,8 @@ from coprlake.query.duck_scan import ScanReport, TableScan
 from coprlake.query.limits import Deadline, Limits
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
+
+_FEW_ROWS: Final = 10_000
 
 
 @dataclass
@@ -171,7 +174,7 @@ class Query:
             connection.learn(lowered.dialect.kernels)
             report.add("read", began)
             began = time.perf_counter()
-            for batch in connection.run(report.sql):
+            for batch in connection.run(report.sql, is_small=_is_small(compiled.node)):
                 report.add("engine", began)
                 yield as_result(batch, compiled)
                 began = time.perf_counter()
@@ -255,6 +258,15 @@ def as_result(batch: pa.RecordBatch, compiled: Compiled) -> pa.RecordBatch:
         for column, kind in zip(batch.columns, compiled.types.values(), strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=compiled.schema)
+
+
+def _is_small(node: plan.Node) -> bool:
+    """Whether the result is sure to be short, or usually is: groups, series, the first records."""
+    while isinstance(node, plan.Project | plan.Order | plan.Filter):
+        node = node.input
+    if isinstance(node, plan.Limit):
+        return node.count <= _FEW_ROWS
+    return isinstance(node, plan.Aggregate | plan.Series | plan.Values)
 
 
 def _timed(report: QueryReport, phase: str, work: Callable[[], Any]) -> Any:
