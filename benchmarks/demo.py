@@ -180,6 +180,7 @@ def run(megabytes: float, seed: int, folder: Path, console: Console) -> int:
     console.print("[bold green]every search found what the scan found, and DuckDB sees every record")
     where = f"{folder}/table"
     console.print(f"\nTry it: coprlake search refused {where} -n 5\n        coprlake explain -w timeout {where}")
+    console.print(f"        coprlake query 'fetch logs | summarize count(), by:{{loglevel}}' {where}", markup=False)
     return 0
 
 
