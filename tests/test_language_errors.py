@@ -217,7 +217,7 @@ def test_any_text_goes_through_as_it_is(value: str, name: str) -> None:
 @given(text=st.text(max_size=60))
 def test_any_text_is_a_query_or_an_error(text: str) -> None:
     with suppress(QueryError):
-        parse("fetch logs | " + text)
+        assert parse("fetch logs | " + text).commands[0].name == "fetch"
 
 
 _made: list[Table] = []
