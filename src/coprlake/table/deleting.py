@@ -32,7 +32,8 @@ from coprlake.table.partitioning import log_text
 from coprlake.table.progress import Progress
 from coprlake.table.snapshot import Snapshot
 
-ATTEMPTS = 5
+ATTEMPTS = 20
+"""A deletion that has to begin anew is more patient than those it meets: `optimize` gives up at the first conflict."""
 
 
 @dataclass(frozen=True)
