@@ -150,6 +150,40 @@ def query_table(run: dict[str, Any]) -> str:
     return "\n".join(["| what | figure |", "|---|---|", *(f"| {name} | {figure} |" for name, figure in rows.items())])
 
 
+SUBSTRINGS = {
+    "term_id": "term(ID): 16 random letters",
+    "contains_id": "contains(ID)",
+    "term_ip": "term(IP): three groups of three digits",
+    "contains_ip": "contains(IP)",
+    "contains_number": "contains(number): 11 random digits",
+    "contains_hex": "contains(hex): 12 random hex digits",
+    "contains_fragment": "contains(fragment): a long word of the logs without its ends",
+}
+
+
+def substrings_table(run: dict[str, Any]) -> str:
+    """What rule set 2 changes for searches, size and ingest, from a run of `benchmarks.substrings`, as Markdown."""
+    paper, default = run["paper"], run["default"]
+    lines = [
+        "| search | times as fast as the scan: paper | ours | batches opened for nothing: paper | ours |",
+        "|---|---|---|---|---|",
+    ]
+    for scenario, name in SUBSTRINGS.items():
+        speeds = [way["speedup_over_scan"][scenario] for way in (paper, default)]
+        rates = [100 * way["error_rate"][scenario] for way in (paper, default)]
+        cells = [*(f"{speed:,.1f}" for speed in speeds), *(f"{rate:.3f} %" for rate in rates)]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    costs = {
+        "index_percent": ("sidecars, % of raw", ".2f"),
+        "ingest_seconds": ("ingest, seconds", ".2f"),
+        "seal_seconds": ("of which sealing the sketch", ".3f"),
+    }
+    lines += ["", "| cost | paper | ours | ours / paper |", "|---|---|---|---|"]
+    for key, (name, form) in costs.items():
+        lines.append(f"| {name} | {paper[key]:{form}} | {default[key]:{form}} | {run['ratios'][key]:.2f} |")
+    return "\n".join(lines)
+
+
 def load(path: Path) -> Any:
     """A run as it was written."""
     if path.suffix == ".jsonl":
@@ -162,6 +196,9 @@ def main() -> int:
     run = load(Path(sys.argv[1]))
     if isinstance(run, list) or "selective" in run:
         print(paper_table(run) if isinstance(run, list) else query_table(run))
+        return 0
+    if "default" in run:
+        print(substrings_table(run))
         return 0
     kind = store_table if "queries" in run else pipeline_table if "library_seconds" in run else sketch_table
     print(kind(run))

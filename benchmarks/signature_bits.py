@@ -21,6 +21,7 @@ from coprlake.sketch.immutable import SealedSketch
 from coprlake.sketch.spilling import SketchWriter
 from coprlake.testing.generator import batches_by_source, generate
 from coprlake.tokens.query import term_tokens
+from coprlake.tokens.rules import PAPER_VERSION
 from coprlake.tokens.scanner import BatchScanner
 
 QUERIES = 20_000
@@ -73,10 +74,10 @@ def print_table(megabytes: float) -> int:
     print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder, SketchWriter() as writer:
         for posting, batch in enumerate(batches):
-            writer.insert(scanner.scan(batch), posting)
+            writer.insert(scanner.scan(batch, rules="paper"), posting)
         for bits in SIZES:
             path = Path(folder) / "sketch.copr"
-            writer.seal(path, signature_bits=bits)
+            writer.seal(path, signature_bits=bits, rules=PAPER_VERSION)
             with SealedSketch.open(path) as sketch:
                 print(row(sketch, bits, logs.raw_bytes, opening))
     return 0
@@ -88,7 +89,7 @@ def row(sketch: SealedSketch, bits: int, raw_bytes: int, opening: float) -> str:
     single = float(np.mean(sketch.list_ids(random) >= 0))
     rates = {}
     for kind in ("id", "ip", "number"):
-        expressions = [all_tokens(term_tokens(text)) for text in needles(kind, QUERIES)]
+        expressions = [all_tokens(term_tokens(text, rules="paper")) for text in needles(kind, QUERIES)]
         started = time.perf_counter()
         opened = sum(len(sketch.candidates(expression)) for expression in expressions)
         look = (time.perf_counter() - started) / QUERIES

@@ -22,6 +22,7 @@ from coprlake.kernel import U32Array
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.sketch.spilling import SketchWriter
 from coprlake.testing.generator import batches_by_source, generate
+from coprlake.tokens.rules import RULES_VERSION
 from coprlake.tokens.scanner import BatchScanner
 
 PARTS = {
@@ -128,7 +129,12 @@ def warm_up(batches: list[pa.LargeStringArray], folder: Path) -> None:
 
 
 def measure(
-    batches: list[pa.LargeStringArray], raw_bytes: int, memory_limit_bytes: int, signature_bits: int, folder: Path
+    batches: list[pa.LargeStringArray],
+    raw_bytes: int,
+    memory_limit_bytes: int,
+    signature_bits: int,
+    folder: Path,
+    rules: int = RULES_VERSION,
 ) -> Figures:
     """Run everything once."""
     warm_up(batches, folder)
@@ -136,7 +142,7 @@ def measure(
     with SketchWriter(memory_limit_bytes, spill_folder=folder) as writer:
         done = index(batches, writer)
         started = time.perf_counter()
-        report = writer.seal(path, signature_bits=signature_bits)
+        report = writer.seal(path, signature_bits=signature_bits, rules=rules)
         seal_seconds = time.perf_counter() - started
         peak, spills = writer.peak_memory_bytes, writer.spill_count
         writer.seal(full, signature_bits=32)
@@ -196,6 +202,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--memory-limit-mib", type=float, default=MEMORY_LIMIT_BYTES / 2**20)
     parser.add_argument("--signature-bits", type=int, default=SIGNATURE_BITS)
+    parser.add_argument(
+        "--rules", type=int, default=RULES_VERSION, help="version to seal as; 1 is format 1.0 (default: the latest)"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a list for people")
     options = parser.parse_args(arguments)
     try:
@@ -211,7 +220,7 @@ def report(options: argparse.Namespace) -> int:
     batches = list(batches_by_source(logs, BATCH_BYTES))
     limit = int(options.memory_limit_mib * 2**20)
     with tempfile.TemporaryDirectory(prefix="coprlake-benchmark-") as folder:
-        figures = asdict(measure(batches, logs.raw_bytes, limit, options.signature_bits, Path(folder)))
+        figures = asdict(measure(batches, logs.raw_bytes, limit, options.signature_bits, Path(folder), options.rules))
     if options.json:
         json.dump(figures, sys.stdout)
         print()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numba import config, njit
 
 from coprlake.bits.prefix_code import LONGEST_CODE_BITS, build_prefix_code, decode_symbol
-from coprlake.bits.prefix_sums import INTERVAL, PrefixSums, build_prefix_sums, find_span, sample_words
+from coprlake.bits.prefix_sums import INTERVAL, MARK, PrefixSums, build_prefix_sums, find_span, sample_words
 from coprlake.bits.sequence import low_mask, position_width, read_bits, words_for, write_bits
 from coprlake.bits.words import bit_length, count_ones
 from coprlake.kernel import U8Array, U64Array, word_of, words_at
@@ -218,15 +218,19 @@ def test_symbols_are_decoded_as_encoded(counts: list[int], seed: int) -> None:
 
 def stored(widths: U8Array) -> tuple[PrefixSums, U64Array]:
     """The prefix sums of a sequence of elements of these widths, and that sequence."""
-    elements = np.zeros(words_for(int(widths.sum(dtype=np.int64))), np.uint64)
+    elements = np.zeros(words_for(int(widths[widths != MARK].sum(dtype=np.int64))), np.uint64)
     return build_prefix_sums(widths, len(elements)), elements
 
 
 def check_spans(widths: U8Array) -> None:
     sums, elements = stored(widths)
-    starts = np.cumsum(widths, dtype=np.int64) - widths
+    marks = widths == MARK
+    bits = np.where(marks, 0, widths)
+    starts = np.cumsum(bits, dtype=np.int64) - bits
+    marks_before = np.cumsum(marks) - marks
     found = [find_span(sums, elements, index) for index in range(len(widths))]
-    assert found == list(zip(starts.tolist(), widths.tolist(), strict=True))
+    assert found == list(zip(starts.tolist(), widths.tolist(), marks_before.tolist(), strict=True))
+    assert sums.mark_count == np.count_nonzero(marks)
 
 
 @pytest.mark.parametrize("size", [1, 2, *(n * INTERVAL + d for n in (1, 2, 3) for d in (-1, 0, 1))])
@@ -236,8 +240,16 @@ def test_spans_are_the_sums_of_the_widths_before(size: int, widest: int) -> None
     check_spans(np.minimum(rng.geometric(0.2, size) - 1, widest).astype(np.uint8))
 
 
+@pytest.mark.parametrize("size", [1, INTERVAL - 1, INTERVAL, INTERVAL + 1, 3 * INTERVAL])
+@pytest.mark.parametrize("share", [0.02, 0.5, 1.0])
+def test_marked_elements_have_no_bits_and_are_counted(size: int, share: float) -> None:
+    rng = np.random.default_rng(size)
+    widths = np.minimum(rng.geometric(0.2, size) - 1, 20)
+    check_spans(np.where(rng.random(size) < share, MARK, widths).astype(np.uint8))
+
+
 @few
-@given(st.lists(st.integers(0, 255), max_size=300))
+@given(st.lists(st.integers(0, 255) | st.just(MARK), max_size=300))
 @example([*range(256), 255])  # every width there is
 @example([0] * 300)  # elements of no bits at all
 def test_spans_of_any_widths(widths: list[int]) -> None:
@@ -247,14 +259,14 @@ def test_spans_of_any_widths(widths: list[int]) -> None:
 def test_a_sequence_without_widths_takes_no_samples_and_no_codes() -> None:
     sums, elements = stored(np.zeros(0, np.uint8))
     assert len(sums.samples) == len(sums.codes) == 0
-    assert find_span(sums, elements, 0) == (0, 0)
+    assert find_span(sums, elements, 0) == (0, 0, 0)
 
 
 @pytest.mark.skipif(bool(config.DISABLE_JIT), reason="too slow without the JIT")
 def test_sums_may_pass_32_bits() -> None:
     size = 2**32 // 255 + 5 * INTERVAL
     sums, elements = stored(np.full(size, 255, np.uint8))
-    assert find_span(sums, elements, size - 1) == (255 * (size - 1), 255)
+    assert find_span(sums, elements, size - 1) == (255 * (size - 1), 255, 0)
     assert 255 * (size - 1) > 2**32
 
 
@@ -266,9 +278,26 @@ def test_samples_are_one_for_each_interval_and_no_wider_than_their_positions_nee
     assert len(sums.samples) == words_for((size + INTERVAL - 1) // INTERVAL * sample_bits)
 
 
+@pytest.mark.parametrize("marked", [0, 1, 5, 2**20])
+def test_a_sample_has_room_for_the_number_of_marks_and_none_without_any(marked: int) -> None:
+    plain = sample_words(INTERVAL * 64, 3, 5)
+    assert sample_words(INTERVAL * 64, 3, 5, marked) == plain + marked.bit_length()  # 64 samples
+
+
 @pytest.mark.parametrize("index", [5, 127, 128, 10**6, 2**31])
-def test_a_span_that_does_not_exist_is_still_two_numbers(index: int) -> None:
-    sums, elements = stored(np.array([3, 1, 4, 1, 5], np.uint8))
-    start, width = find_span(sums, elements, index)
+def test_a_span_that_does_not_exist_is_still_three_numbers(index: int) -> None:
+    sums, elements = stored(np.array([3, 1, MARK, 1, 5], np.uint8))
+    start, width, marks = find_span(sums, elements, index)
     assert start >= 0
     assert 0 <= width <= 255
+    assert marks >= 0
+
+
+@few
+@given(st.binary(min_size=64, max_size=64), st.integers(0, 2**32), st.integers(0, 400))
+def test_any_bytes_give_three_numbers_that_are_not_negative(data: bytes, mark_count: int, index: int) -> None:
+    words = np.frombuffer(data, np.uint64)
+    start, width, marks = find_span(PrefixSums(words[:3], words[3:5], words[5:], mark_count), words, index)
+    assert start >= 0
+    assert 0 <= width <= 255
+    assert 0 <= marks < 2**33 + INTERVAL

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config
 
+from coprlake.config import Rules
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
     EVERYTHING,
@@ -40,13 +41,16 @@ from coprlake.testing.predicates import (
 )
 from coprlake.testing.strategies import text_lines
 from coprlake.tokens.query import piece_tokens, term_tokens, value_tokens
+from coprlake.tokens.rules import PAPER, WINNOWED, WORDS
 from coprlake.tokens.scanner import BatchScanner
 
 pytestmark = pytest.mark.kernels
 
-GRAMS, WHOLE = Indexed(grams=True, whole_values=False), Indexed(grams=False, whole_values=True)
+GRAMS, WHOLE = Indexed(WINNOWED, whole_values=False), Indexed(WORDS, whole_values=True)
+OLD_GRAMS = Indexed(PAPER, whole_values=False)
+RULES: dict[int, Rules] = {PAPER: "paper", WINNOWED: "winnowed", WORDS: "winnowed"}
 PROFILE = Profile({CONTENT: GRAMS, SOURCE: WHOLE, "payload": None}, complete=True, typed=frozenset({TIMESTAMP, STATUS}))
-ANY_INDEX = st.sampled_from([GRAMS, WHOLE, Indexed(True, True), Indexed(False, False), None])
+ANY_INDEX = st.sampled_from([Indexed(rules, whole) for rules in RULES for whole in (False, True)] + [None])
 SCANNER = BatchScanner()
 
 
@@ -66,7 +70,13 @@ def fingerprints_of(batch: list[Row], profile: Profile) -> set[int]:
     for field, texts in texts_by_field(batch).items():
         indexed = profile.fields.get(field)
         if indexed is not None:
-            tokens = SCANNER.scan(pa.array(texts), field, grams=indexed.grams, whole_values=indexed.whole_values)
+            tokens = SCANNER.scan(
+                pa.array(texts),
+                field,
+                grams=indexed.rules > WORDS,
+                whole_values=indexed.whole_values,
+                rules=RULES[indexed.rules],
+            )
             found.update(tokens.tolist())
     return found
 
@@ -107,7 +117,7 @@ def test_no_matching_line_is_ruled_out(data: st.DataObject) -> None:
     """The same for log lines alone, where most tokens are required and most mistakes would show."""
     lines = data.draw(st.lists(text_lines(max_pieces=5), max_size=2))
     predicate = data.draw(predicates(lines, max_leaves=1))
-    profile = Profile({CONTENT: data.draw(st.sampled_from([GRAMS, WHOLE]))}, complete=True)
+    profile = Profile({CONTENT: data.draw(st.sampled_from([GRAMS, OLD_GRAMS, WHOLE]))}, complete=True)
     for line in lines:
         row = {CONTENT: line, ATTRIBUTES: None}
         if matches(predicate, row):
@@ -118,7 +128,8 @@ def test_no_matching_line_is_ruled_out(data: st.DataObject) -> None:
 def tokens(text: str, ends: str = "", field: str = CONTENT) -> Callable[[], Expression]:
     """All tokens of a piece whose ends are open where there is an arrow; not computed while tests are collected."""
     left, right = "<" in ends, ">" in ends
-    return lambda: all_tokens(piece_tokens(text, field, left_open=left, right_open=right))
+    rules = WINNOWED if field == CONTENT else WORDS
+    return lambda: all_tokens(piece_tokens(text, field, left_open=left, right_open=right, rules=rules))
 
 
 def source_is(text: str) -> Expression:

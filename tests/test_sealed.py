@@ -1,6 +1,8 @@
 """Sealing, the sealed sketch and its codes, spilling and merging, against a dict of sets."""
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import pairwise
 from math import sqrt
 from pathlib import Path
@@ -26,12 +28,14 @@ from coprlake.kernel import I64Array, U16Array, U32Array, U64Array
 from coprlake.sketch import interpolative
 from coprlake.sketch.algebra import Expression, Token, compile_expression
 from coprlake.sketch.bbhash import LEVEL_LIMIT, PerfectHash, build_perfect_hash, find_index
+from coprlake.sketch.format import FOOTER_BYTES, PAGE_BYTES
 from coprlake.sketch.immutable import CANNOT, DAMAGED, MIGHT, may_match_any
 from coprlake.sketch.merge import add_sealed
 from coprlake.sketch.postings_hash import postings_hash
 from coprlake.sketch.query import Sketch
 from coprlake.sketch.ranks import rank_width
 from coprlake.sketch.sealing import encode, seal
+from coprlake.tokens.rules import PAPER_VERSION, RULES_VERSION
 
 pytestmark = pytest.mark.kernels
 
@@ -39,6 +43,8 @@ SLOWDOWN = 100 if config.DISABLE_JIT else 1
 """By how much sizes are divided where kernels run as plain Python."""
 LAST_POSTING = 65535
 BITS = (1, 8, 10, 32)
+RULES = (PAPER_VERSION, RULES_VERSION)
+"""Of the formats 1.0 and 1.1."""
 
 Model = dict[int, set[int]]
 
@@ -58,12 +64,12 @@ def mutable_of(model: Model) -> MutableSketch:
     return sketch
 
 
-def bytes_of(sketch: MutableSketch, signature_bits: int = 32) -> bytes:
-    return b"".join(encode(sketch, signature_bits=signature_bits)[0])
+def bytes_of(sketch: MutableSketch, signature_bits: int = 32, rules: int = RULES_VERSION) -> bytes:
+    return b"".join(encode(sketch, signature_bits=signature_bits, rules=rules)[0])
 
 
-def sealed_of(model: Model, signature_bits: int = 32) -> SealedSketch:
-    return SealedSketch(bytes_of(mutable_of(model), signature_bits))
+def sealed_of(model: Model, signature_bits: int = 32, rules: int = RULES_VERSION) -> SealedSketch:
+    return SealedSketch(bytes_of(mutable_of(model), signature_bits, rules))
 
 
 def answers(sketch: Sketch, tokens: list[int]) -> Model:
@@ -80,19 +86,21 @@ def random_tokens(seed: int, count: int) -> U32Array:
 # Answers
 
 
-@given(models, st.sampled_from(BITS))
-def test_every_token_is_found_with_exactly_its_postings(model: Model, signature_bits: int) -> None:
-    sketch = sealed_of(model, signature_bits)
+@given(models, st.sampled_from(BITS), st.sampled_from(RULES))
+def test_every_token_is_found_with_exactly_its_postings(model: Model, signature_bits: int, rules: int) -> None:
+    sketch = sealed_of(model, signature_bits, rules)
     assert answers(sketch, list(model)) == model
     assert sketch.token_count == len(model)
     assert sketch.list_count == len({frozenset(postings) for postings in model.values()})
     assert sketch.posting_count == max((max(postings) + 1 for postings in model.values()), default=0)
     assert sketch.signature_bits == signature_bits
+    assert sketch.rules_version == rules
     sketch.verify()
 
 
+@pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("signature_bits", BITS)
-def test_50000_tokens_with_lists_of_every_length_are_found(signature_bits: int) -> None:
+def test_50000_tokens_with_lists_of_every_length_are_found(signature_bits: int, rules: int) -> None:
     random = np.random.default_rng(signature_bits)
     tokens = random_tokens(signature_bits, 50_000 // SLOWDOWN)
     sketch = MutableSketch(None)
@@ -103,9 +111,10 @@ def test_50000_tokens_with_lists_of_every_length_are_found(signature_bits: int) 
         members = np.arange(first, last)[random.random(last - first) < share]
         expected[members, posting] = True
         sketch.insert(tokens[members], posting)
-    sealed = SealedSketch(bytes_of(sketch, signature_bits))
+    sealed = SealedSketch(bytes_of(sketch, signature_bits, rules))
     present = expected.any(axis=1)
     list_ids = sealed.list_ids(tokens[present])
+    assert sorted(list_ids.tolist()) == sorted(sealed.tokens()[1].tolist())  # one by one, and all in one pass
     found = np.zeros((sealed.list_count, 300), bool)
     for rank in range(sealed.list_count):
         found[rank, sealed.decode(rank)] = True
@@ -132,8 +141,10 @@ def test_a_token_in_all_65536_postings_is_found_in_all() -> None:
     assert sealed.decode(eight).tolist() == [LAST_POSTING]
 
 
-def test_an_empty_sketch_has_no_token_and_no_posting() -> None:
-    sketch = sealed_of({})
+@pytest.mark.parametrize("rules", RULES)
+def test_an_empty_sketch_has_no_token_and_no_posting(rules: int) -> None:
+    sketch = sealed_of({}, rules=rules)
+    assert sketch.header.own_list_count == 0
     assert (sketch.token_count, sketch.list_count, sketch.posting_count) == (0, 0, 0)
     assert (sketch.list_ids(random_tokens(1, 100)) == -1).all()
     assert sketch.candidates(ANYTHING).tolist() == []
@@ -178,7 +189,8 @@ def test_the_same_content_gives_the_same_bytes_in_whatever_order_it_came(model: 
     shuffled = MutableSketch(None)
     for token, posting in pairs:
         shuffled.insert(array_of([token]), posting)
-    assert bytes_of(shuffled) == bytes_of(mutable_of(model))
+    for rules in RULES:
+        assert bytes_of(shuffled, rules=rules) == bytes_of(mutable_of(model), rules=rules)
 
 
 def lists_of_equal_hash() -> tuple[set[int], set[int]]:
@@ -200,14 +212,28 @@ def test_lists_of_equal_hash_do_not_let_the_order_of_insertion_show_in_the_bytes
     a, b = lists_of_equal_hash()
     assert postings_hash(np.array(sorted(a), np.uint16)) == postings_hash(np.array(sorted(b), np.uint16))
     files = []
+    for tokens in ([1, 2, 3, 4], [4, 2, 3, 1]):  # two tokens each: the order of shared lists must not show in 1.1
+        sketch = MutableSketch()
+        for token in tokens:
+            for posting in sorted(a if token % 2 else b):
+                sketch.insert(array_of([token]), posting)
+        assert answers(sketch, [1, 2, 3, 4]) == {1: a, 2: b, 3: a, 4: b}
+        files.append([bytes_of(sketch, rules=rules) for rules in RULES])
+    assert files[0] == files[1]
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_own_lists_of_equal_hash_do_not_let_the_order_of_insertion_show_either(rules: int) -> None:
+    a, b = lists_of_equal_hash()
+    files = []
     for tokens in ([1, 2], [2, 1]):
         sketch = MutableSketch()
         for token in tokens:
             for posting in sorted(a if token == 1 else b):
                 sketch.insert(array_of([token]), posting)
-        assert answers(sketch, [1, 2]) == {1: a, 2: b}
-        files.append(bytes_of(sketch))
+        files.append(bytes_of(sketch, rules=rules))
     assert files[0] == files[1]
+    assert answers(SealedSketch(files[0]), [1, 2]) == {1: a, 2: b}
 
 
 # Absent tokens
@@ -255,6 +281,13 @@ def test_signature_bits_outside_1_to_32_are_refused(signature_bits: int) -> None
         encode(MutableSketch(), signature_bits=signature_bits)
 
 
+@pytest.mark.parametrize("rules", [-1, 0, RULES_VERSION + 1])
+def test_rules_that_do_not_exist_are_refused_and_nothing_is_written(rules: int, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"token rules must be 1 to {RULES_VERSION}, not {rules}"):
+        seal(MutableSketch(), tmp_path / "s.copr", rules=rules)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("length", [0, 15, 17])
 def test_an_object_id_of_another_length_is_refused(length: int) -> None:
     with pytest.raises(UsageError, match=f"an object id has 16 bytes, not {length}"):
@@ -270,7 +303,7 @@ def test_the_object_id_is_kept(object_id: bytes, tmp_path: Path) -> None:
 
 
 def test_the_parts_add_up_to_the_file(tmp_path: Path) -> None:
-    report = seal(mutable_of({token: {token % 7} for token in range(1, 300)}), tmp_path / "s.copr")
+    report = seal(mutable_of({token: {token % 7} for token in range(1, 300)}), tmp_path / "s.copr", signature_bits=8)
     size = (tmp_path / "s.copr").stat().st_size
     with SealedSketch.open(tmp_path / "s.copr") as sketch:
         assert sketch.bytes_by_part() == report.bytes_by_part
@@ -363,6 +396,79 @@ def test_tokens_find_their_lists_however_many_there_are(list_count: int) -> None
     sketch = sealed_of(model)
     assert sketch.list_count == list_count
     assert answers(sketch, list(model)) == model
+
+
+# Own lists (format 1.1)
+
+
+def own_tokens(model: Model) -> set[int]:
+    """The tokens whose postings no other token has."""
+    counts = Counter(map(frozenset, model.values()))
+    return {token for token, postings in model.items() if counts[frozenset(postings)] == 1}
+
+
+@given(models, st.integers(0, 300))
+@settings(max_examples=40)
+def test_own_lists_come_last_in_the_order_of_their_tokens(model: Model, more: int) -> None:
+    """More tokens than one sample of the widths spans, some sharing a list and some not, in both formats."""
+    model |= {1_000_000 + token: {token % 40, token * token % 37} for token in range(more)}
+    sketch = sealed_of(model)
+    own = own_tokens(model)
+    fingerprints, ranks = sketch.tokens()
+    assert sketch.header.own_list_count == len(own)
+    first_own = sketch.list_count - len(own)
+    assert ranks[ranks >= first_own].tolist() == list(range(first_own, sketch.list_count))
+    assert set(fingerprints[ranks >= first_own].tolist()) == own
+    assert sketch.list_ids(fingerprints).tolist() == ranks.tolist()
+    assert answers(sketch, list(model)) == model == answers(sealed_of(model, rules=PAPER_VERSION), list(model))
+
+
+@pytest.mark.parametrize("count", [1, 127, 128, 129, 1000])
+def test_if_all_lists_are_own_no_rank_is_stored(count: int) -> None:
+    model = {token: {token // 40, 100 + token % 40} for token in range(1, count + 1)}
+    sketch = sealed_of(model)
+    assert sketch.header.own_list_count == sketch.list_count == count
+    assert sketch.bytes_by_part()["ranks"] == 0
+    assert answers(sketch, list(model)) == model
+    sketch.verify()
+
+
+@pytest.mark.parametrize("count", [2, 128, 1000])
+def test_if_no_list_is_own_the_formats_differ_in_the_header_only(count: int) -> None:
+    model = {token: {token // 2 % 50} for token in range(2 * (count // 2))}
+    model = {token + 1: postings for token, postings in model.items()}
+    files = [bytes_of(mutable_of(model), rules=rules) for rules in RULES]
+    assert SealedSketch(files[1]).header.own_list_count == 0
+    assert files[0][PAGE_BYTES:-FOOTER_BYTES] == files[1][PAGE_BYTES:-FOOTER_BYTES]
+    assert answers(SealedSketch(files[1]), list(model)) == model
+
+
+def test_own_lists_make_the_file_smaller() -> None:
+    """By the rank of each of the 1500 own tokens, less what counting them takes."""
+    shared = {token: {token % 60} for token in range(1, 3001)}
+    own = {10_000 + token: {token // 50, 100 + token % 50} for token in range(1500)}
+    paper, latest = (sealed_of(shared | own, rules=rules) for rules in RULES)
+    saved = {name: size - latest.bytes_by_part()[name] for name, size in paper.bytes_by_part().items()}
+    assert latest.header.own_list_count == 1500
+    assert 8 * saved["ranks"] == pytest.approx(sum(rank_width(rank) for rank in range(60, 1560)), abs=64)
+    assert sum(saved.values()) > 1500
+    assert saved["lists"] == saved["signatures"] == saved["levels"] == 0
+
+
+@pytest.mark.parametrize("section", ["width_samples", "width_codes", "width_table"])
+def test_damaged_counts_of_own_lists_give_ranks_that_exist_or_an_error(section: str) -> None:
+    model = {token: {token // 40, 100 + token % 40} for token in range(1, 1000)}
+    model |= {token: {token % 3} for token in range(1000, 1300)}
+    data = bytes_of(mutable_of(model))
+    offset, size, _ = SealedSketch(data).header.sections[section]
+    for filler in (b"\x00", b"\xff", b"\x20", b"\x01\x20"):  # also: every code is that of an own list
+        damaged = SealedSketch(data[:offset] + (filler * size)[:size] + data[offset + size :])
+        with suppress(CorruptSketchError):
+            assert (damaged.list_ids(array_of(list(model))) < damaged.list_count).all()
+        with suppress(CorruptSketchError):
+            assert (damaged.tokens()[1] < damaged.list_count).all()
+        with pytest.raises(CorruptSketchError):
+            damaged.verify()
 
 
 # Interpolative coding
@@ -463,16 +569,17 @@ def test_a_damaged_sketch_among_many_is_told_apart() -> None:
 # Merging
 
 
-@given(models, models, st.integers(0, 100))
+@given(models, models, st.integers(0, 100), st.sampled_from(RULES))
 @settings(max_examples=30)
-def test_merging_is_the_union_with_postings_rebased(a: Model, b: Model, base: int) -> None:
+def test_merging_is_the_union_with_postings_rebased(a: Model, b: Model, base: int, rules: int) -> None:
     merged = mutable_of(a)
-    assert add_sealed(merged, sealed_of(b), posting_base=base)
+    assert add_sealed(merged, sealed_of(b, rules=rules), posting_base=base)
     expected = {token: set(postings) for token, postings in a.items()}
     for token, postings in b.items():
         expected.setdefault(token, set()).update(posting + base for posting in postings)
     assert answers(merged, [*a, *b]) == expected
-    assert bytes_of(merged) == bytes_of(mutable_of(expected))
+    for written in RULES:
+        assert bytes_of(merged, rules=written) == bytes_of(mutable_of(expected), rules=written)
 
 
 def test_merging_keeps_batches_without_tokens() -> None:
@@ -537,7 +644,8 @@ def fill(writer: SketchWriter) -> Model:
     return model
 
 
-def test_a_writer_that_spills_answers_at_any_time_and_writes_the_same_bytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rules", RULES)
+def test_a_writer_that_spills_answers_at_any_time_and_writes_the_same_bytes(tmp_path: Path, rules: int) -> None:
     spill_folder = tmp_path / "spill"
     spill_folder.mkdir()
     limit_bytes = 2 << 20
@@ -549,7 +657,7 @@ def test_a_writer_that_spills_answers_at_any_time_and_writes_the_same_bytes(tmp_
         assert len(list(spill_folder.rglob("*.copr"))) == writer.spill_count
         assert writer.posting_count == LAST_POSTING + 1
         assert writer.token_count >= len(model)
-        writer.seal(tmp_path / "spilled.copr", signature_bits=10, object_id=bytes(range(16)))
+        writer.seal(tmp_path / "spilled.copr", signature_bits=10, object_id=bytes(range(16)), rules=rules)
         assert list(spill_folder.iterdir()) == []
         assert writer.token_count == len(model)
         assert writer.peak_memory_bytes <= limit_bytes
@@ -557,10 +665,11 @@ def test_a_writer_that_spills_answers_at_any_time_and_writes_the_same_bytes(tmp_
     with SketchWriter(1 << 30) as writer:
         fill(writer)
         assert writer.spill_count == 0
-        writer.seal(tmp_path / "whole.copr", signature_bits=10, object_id=bytes(range(16)))
+        writer.seal(tmp_path / "whole.copr", signature_bits=10, object_id=bytes(range(16)), rules=rules)
     assert (tmp_path / "spilled.copr").read_bytes() == (tmp_path / "whole.copr").read_bytes()
     with SealedSketch.open(tmp_path / "spilled.copr") as sketch:
         assert answers(sketch, list(model)) == model
+        assert sketch.rules_version == rules
 
 
 def test_closing_a_writer_removes_its_spilled_files(tmp_path: Path) -> None:

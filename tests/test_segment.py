@@ -20,10 +20,7 @@ from coprlake.segment.scratch import ScratchFile
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
 from coprlake.segment.searchable import ALWAYS, Searchable, time_range
 from coprlake.segment.sidecar import (
-    BOTH,
-    GRAMS,
     UNINDEXED,
-    VALUES,
     Description,
     Sidecar,
     data_name_of,
@@ -331,7 +328,7 @@ def test_a_sidecar_belongs_to_one_data_file(tmp_path: Path) -> None:
         with pytest.raises(CorruptSidecarError):
             sidecar.check_belongs_to(*other)
     assert sidecar.description.row_count == 10
-    assert sidecar.description.fields == {"source": VALUES, "content": GRAMS}
+    assert sidecar.description.fields == {"source": "values", "content": "winnowed"}
     assert set(sidecar.description.typed) == {"timestamp", "id"}
 
 
@@ -340,15 +337,25 @@ def test_a_sidecar_of_fields_with_strange_names(tmp_path: Path) -> None:
     assert sealed.sidecar is not None
     raw = (tmp_path / "_coprlake/a.parquet.copr").read_bytes()
     sketch = [raw[: sealed.sidecar.sketch.header.file_bytes]]
-    fields = {"ä\n\0": VALUES, "漢": UNINDEXED, '"': BOTH}
+    fields = {"ä\n\0": "values", "漢": UNINDEXED, '"': "grams+values"}
     encoded = b"".join(encode_sidecar(sketch, Description("a.parquet", 1, 2, 9, 4, fields)))
     assert Sidecar(encoded, "x").description.fields == fields
 
 
 def test_joined_kinds_are_the_worst() -> None:
-    kinds = [{"a": GRAMS, "b": BOTH, "c": VALUES}, {"a": VALUES, "b": GRAMS}, {"b": GRAMS, "c": UNINDEXED, "d": BOTH}]
+    kinds = [
+        {"a": "grams", "b": "grams+values", "c": "values", "e": "winnowed"},
+        {"a": "values", "b": "grams", "e": "grams"},
+        {"b": "grams", "c": UNINDEXED, "d": "winnowed+values"},
+    ]
     described = [Description("a.parquet", 1, 2, 9, 4, fields) for fields in kinds]
-    assert joined_kinds(described) == {"a": UNINDEXED, "b": GRAMS, "c": UNINDEXED, "d": BOTH}
+    assert joined_kinds(described) == {
+        "a": UNINDEXED,
+        "b": "grams",
+        "c": UNINDEXED,
+        "d": "winnowed+values",
+        "e": UNINDEXED,
+    }
     assert joined_kinds([]) == {}
 
 

@@ -15,6 +15,7 @@ from coprlake.predicate.required import Indexed
 from coprlake.segment.checksum import checksum
 from coprlake.segment.sidecar import TRAILER, Description, Sidecar, encode_sidecar, joined_kinds, profile_of
 from coprlake.sketch.sealing import encode
+from coprlake.tokens.rules import PAPER_VERSION
 
 pytestmark = pytest.mark.kernels
 
@@ -27,7 +28,7 @@ def sidecar_bytes(description: Description = DESCRIBED) -> bytes:
     sketch = MutableSketch(None)
     for posting in range(3):
         sketch.insert(np.array([7, 11 + posting, 1000], np.uint32), posting)
-    pieces, _ = encode(sketch, signature_bits=32)
+    pieces, _ = encode(sketch, signature_bits=32, rules=PAPER_VERSION)
     return b"".join(encode_sidecar(pieces, description))
 
 

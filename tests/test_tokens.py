@@ -1,7 +1,8 @@
-"""From lines to fingerprints and from searches to fingerprints, against the naive eight rules."""
+"""From lines to fingerprints and from searches to fingerprints, against the naive eight rules of the paper."""
 
 import random
 from collections.abc import Iterable, Sequence
+from functools import partial, partialmethod
 
 import numpy as np
 import pyarrow as pa
@@ -16,15 +17,29 @@ from coprlake.records import CONTENT
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.testing import naive
 from coprlake.testing.strategies import lines, searches, text_lines
+from coprlake.tokens import query, scanner
 from coprlake.tokens.fingerprint import fingerprint
-from coprlake.tokens.query import contains_tokens, piece_tokens, symbol_class, term_tokens, value_tokens
-from coprlake.tokens.rules import SEPARATORS, SYMBOLS
-from coprlake.tokens.scanner import CHUNK_CACHE_BITS, BatchScanner, new_seen
+from coprlake.tokens.query import symbol_class, value_tokens
+from coprlake.tokens.rules import PAPER, SEPARATORS, SYMBOLS, WORDS
+from coprlake.tokens.scanner import CHUNK_CACHE_BITS, new_seen
 
 pytestmark = pytest.mark.kernels
 needs_jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="too slow without the JIT")
 many = settings(max_examples=100 if config.DISABLE_JIT else 300)
 some = settings(max_examples=10 if config.DISABLE_JIT else 60)
+
+
+contains_tokens = partial(query.contains_tokens, rules="paper")
+term_tokens = partial(query.term_tokens, rules="paper")
+
+
+def piece_tokens(text: str | bytes, *, left_open: bool, right_open: bool, grams: bool = True) -> U32Array:
+    rules = PAPER if grams else WORDS
+    return query.piece_tokens(text, left_open=left_open, right_open=right_open, rules=rules)
+
+
+class BatchScanner(scanner.BatchScanner):
+    scan = partialmethod(scanner.BatchScanner.scan, rules="paper")
 
 
 def fingerprints_of(tokens: Iterable[bytes | str], field: str = CONTENT) -> set[int]:

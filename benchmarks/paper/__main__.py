@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--sets", nargs="+", default=list(GENERATED), choices=GENERATED)
     parser.add_argument("--logs", type=Path, help="a folder of logs instead of the generated sets")
     parser.add_argument("--made-up", action="store_true", help="do not draw lines from the samples of LogHub")
-    parser.add_argument("--stores", nargs="+", help="only these; scan and copr are always there")
+    parser.add_argument("--stores", nargs="+", help="only these; scan, copr and coprlake are always there")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--budget", type=float, help="seconds for each scenario and mode (quick 0.5, full 10)")
     parser.add_argument("--timeout", type=float, help="seconds that a store may take (quick 300, full 7200)")
@@ -57,7 +57,9 @@ def main(arguments: list[str] | None = None) -> int:
     quick = options.size == "quick"
     out = options.out or ROOT / "benchmarks" / "runs" / f"{datetime.now(UTC):%Y-%m-%d}-{options.size}"
     out.mkdir(parents=True, exist_ok=True)
-    chosen = [one for one in stores() if not options.stores or one.name in {"scan", "copr", *options.stores}]
+    chosen = [
+        one for one in stores() if not options.stores or one.name in {"scan", "copr", "coprlake", *options.stores}
+    ]
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="coprlake-paper-") as folder:
         sets = prepare(options, Path(folder))

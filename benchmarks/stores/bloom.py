@@ -98,11 +98,11 @@ class TokenReader(Reader):
 
     def term(self, text: str) -> Answer:
         """By the tokens of the term and all their n-grams (paper 5.2)."""
-        return self._answer(term(text), term_tokens(text))
+        return self._answer(term(text), term_tokens(text, rules="paper"))
 
     def contains(self, text: str) -> Answer:
         """By the n-grams of the text, and what tokens are whole in it."""
-        return self._answer(contains(text), contains_tokens(text))
+        return self._answer(contains(text), contains_tokens(text, rules="paper"))
 
     def close(self) -> None:
         """Let go of the files."""
@@ -141,7 +141,7 @@ class TokenStore(Store):
         self.batch_count = batch + 1
         starts = np.frombuffer(lines.buffers()[1], np.int32)
         self.raw_bytes += int(starts[lines.offset + len(lines)] - starts[lines.offset]) + len(lines)
-        self.take_tokens(batch, self._scanner.scan(lines))
+        self.take_tokens(batch, self._scanner.scan(lines, rules="paper"))
 
     def finish_index(self) -> None:
         """Done together with the data, which comes first; see `index_seconds`."""

@@ -7,6 +7,7 @@ from benchmarks.stores.base import Store
 ALL: tuple[str, ...] = (
     "benchmarks.stores.scan:ScanStore",
     "benchmarks.stores.copr:CoprStore",
+    "benchmarks.stores.copr:CoprlakeStore",
     "benchmarks.stores.csc:CscStore",
     "benchmarks.stores.csc:CscTwoStore",
     "benchmarks.stores.bloom:BloomStore",

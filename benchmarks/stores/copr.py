@@ -1,4 +1,4 @@
-"""COPR: a segment of coprlake, its data as Parquet and its sketch beside it."""
+"""COPR: a segment of coprlake, as in the paper, and as it is by default."""
 
 import time
 
@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from benchmarks.stores.base import Answer, Reader, Setting, Sizes, Store
 from benchmarks.stores.batches import contains, term
+from coprlake.config import Rules
 from coprlake.files import Folder
 from coprlake.predicate.predicates import Predicate
 from coprlake.query.options import SearchOptions
@@ -51,17 +52,19 @@ class CoprReader(Reader):
 
 
 class CoprStore(Store):
-    """One segment."""
+    """One segment with the rules and the sketch of the paper."""
 
     name = "copr"
     title = "COPR"
-    settings = "a segment of coprlake as it is by default: rules 1-8, 8 signature bits, Parquet with zstd level 3"
+    settings = "a segment of coprlake with the paper's rules 1-8 and 8 signature bits, Parquet with zstd level 3"
+    rules: Rules = "paper"
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         options = SegmentOptions(
             batch_bytes=setting.batch_bytes,
             memory_limit_bytes=setting.memory_bytes,
+            rules=self.rules,
             searchable=False,
             scratch_folder=str(self.folder),
         )
@@ -98,3 +101,12 @@ class CoprStore(Store):
     def reader(self) -> Reader:
         """Map the sidecar; the data file is opened when a batch is."""
         return CoprReader(self)
+
+
+class CoprlakeStore(CoprStore):
+    """One segment as coprlake writes it by default."""
+
+    name = "coprlake"
+    title = "coprlake"
+    settings = "a segment of coprlake as it is by default: rule set 2 with winnowed grams, 6 signature bits, format 1.1"
+    rules: Rules = "winnowed"

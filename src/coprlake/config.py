@@ -1,6 +1,6 @@
 """Defaults, with their units and the reason for each."""
 
-from typing import Final
+from typing import Final, Literal
 
 BATCH_BYTES: Final = 512 * 1024
 """Raw text of a batch: large enough to compress well, small enough that opening one for nothing hurts little."""
@@ -14,8 +14,16 @@ POSTING_LIMIT: Final = 1 << 16
 SHORT_LIST_POSTINGS: Final = 128
 """Longest posting list that is kept as sorted 2-byte numbers: half the work of copying a 512-byte bitset."""
 
-SIGNATURE_BITS: Final = 8
-"""Bits that tell a token that was never added from one that was; see docs/decisions/0003-signature-bits.md."""
+Rules = Literal["winnowed", "paper"]
+RULES: Final[Rules] = "winnowed"
+"""What is a token: rule set 2, or the eight rules of the paper; see docs/decisions/0016-winnowed-grams.md."""
+
+SIGNATURE_BITS: Final = 6
+"""Bits that tell a token that was never added from one that was. With rule set 2 nearly every search asks for several
+tokens, each of which has to pass; see docs/decisions/0016-winnowed-grams.md."""
+
+PAPER_SIGNATURE_BITS: Final = 8
+"""The same for the rules of the paper; see docs/decisions/0003-signature-bits.md."""
 
 FULL_SIGNATURE_BITS: Final = 32
 """A signature that is the whole fingerprint: such a sketch can be merged with others (paper 4.3)."""

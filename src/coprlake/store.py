@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES, SEGMENT_BYTES, VACUUM_HOURS
+from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES, RULES, SEGMENT_BYTES, VACUUM_HOURS, Rules
 from coprlake.errors import ConflictError, NotFoundError, UsageError
 from coprlake.files import Folder
 from coprlake.predicate.predicates import EVERYTHING, Combinable, Contains, Predicate
@@ -23,6 +23,7 @@ from coprlake.query.search import Search
 from coprlake.records import DAY, SCHEMA
 from coprlake.segment.mutable import SegmentOptions
 from coprlake.segment.sealed import SealedSegment
+from coprlake.segment.sidecar import IndexPlan
 from coprlake.table import deleting, indexing, information, optimizing, vacuuming, verifying
 from coprlake.table.conforming import lake_type
 from coprlake.table.delta_log import DeltaLog
@@ -31,6 +32,7 @@ from coprlake.table.progress import Progress
 from coprlake.table.segmenter import TableShape
 from coprlake.table.snapshot import Snapshot, open_segments
 from coprlake.table.writer import TableWriter, WriteReport, scratch_options
+from coprlake.tokens.rules import rule_set
 
 if TYPE_CHECKING:
     from coprlake.query.limits import Limits
@@ -41,6 +43,7 @@ Time: TypeAlias = datetime | date | timedelta | str | int | None
 so long ago."""
 
 GRAMS_PROPERTY = "coprlake.grams"
+RULES_PROPERTY = "coprlake.rules"
 _FRESH_NS = 100_000_000
 
 
@@ -50,6 +53,7 @@ def create_table(
     schema: pa.Schema | None = None,
     partition_by: str | Sequence[str] | None = DAY,
     grams: Iterable[str] = (),
+    rules: Rules = RULES,
     exist_ok: bool = False,
 ) -> "Table":
     """Make an empty table.
@@ -59,6 +63,7 @@ def create_table(
         schema: columns besides those that every table has; more may come with the records.
         partition_by: the columns by which data files are told apart; None for no partitions.
         grams: fields besides the content that can be searched inside of words.
+        rules: what is a token: ``winnowed``, or the rules of the paper.
         exist_ok: open the table if it is there already.
 
     Raises:
@@ -72,7 +77,10 @@ def create_table(
         fields.setdefault(DAY, pa.field(DAY, pa.date32()))
     for name in columns:
         fields.setdefault(name, pa.field(name, pa.string()))
+    rule_set(rules, grams=True)  # refuses rules that there are not
     configuration = {GRAMS_PROPERTY: ",".join(sorted(grams))} if grams else {}
+    if rules != RULES:
+        configuration[RULES_PROPERTY] = rules
     try:
         log = DeltaLog.create(folder, pa.schema(list(fields.values())), columns, configuration)
     except ConflictError:
@@ -151,6 +159,16 @@ class Table:
         return frozenset(name for name in self._log.configuration.get(GRAMS_PROPERTY, "").split(",") if name)
 
     @property
+    def rules(self) -> Rules:
+        """What is a token in segments that are written from now on; those that are there may have other rules."""
+        return "paper" if self._log.configuration.get(RULES_PROPERTY) == "paper" else RULES
+
+    @property
+    def index_plan(self) -> IndexPlan:
+        """How the table's records are indexed."""
+        return IndexPlan(self.gram_fields, self.rules)
+
+    @property
     def shape(self) -> TableShape:
         """What somebody has to know who writes segments for this table elsewhere."""
         return self._delta_log("append").shape
@@ -189,8 +207,9 @@ class Table:
         """
         log = self._delta_log("append")
         options = replace(options or SegmentOptions(), searchable=searchable)
-        if not options.gram_fields:
-            options = replace(options, gram_fields=self.gram_fields)
+        options = replace(
+            options, gram_fields=options.gram_fields or self.gram_fields, rules=options.rules or self.rules
+        )
         writer = TableWriter(log, scratch_options(options, log.folder), segment_bytes=segment_bytes, guard=self._lock)
         if searchable:
             self._writers.add(writer)
@@ -308,7 +327,7 @@ class Table:
             target_bytes=target_bytes,
             level=level,
             full=full,
-            gram_fields=self.gram_fields,
+            plan=self.index_plan,
             progress=progress,
         )
 
@@ -329,7 +348,8 @@ class Table:
             raise UsageError("this would delete every record; name a predicate or a time")
         doomed = deleting.Doomed(predicate, microseconds(since, FOREVER[0]), microseconds(until, FOREVER[1]))
         log = self._delta_log("delete")
-        options = scratch_options(SegmentOptions(searchable=False, gram_fields=self.gram_fields), log.folder)
+        own = SegmentOptions(searchable=False, gram_fields=self.gram_fields, rules=self.rules)
+        options = scratch_options(own, log.folder)
         return deleting.delete(log, self.snapshot, doomed, options, progress)
 
     def retain(self, age: timedelta, predicate: Predicate = EVERYTHING) -> deleting.DeleteReport:
@@ -350,12 +370,18 @@ class Table:
         return verifying.verify(fresh, deep=deep, progress=progress)
 
     def index(
-        self, *, grams: Iterable[str] = (), rebuild: bool = False, progress: Progress | None = None
+        self,
+        *,
+        grams: Iterable[str] = (),
+        rules: Rules | None = None,
+        rebuild: bool = False,
+        progress: Progress | None = None,
     ) -> indexing.IndexReport:
         """Write the sidecars that are missing; the data is not touched.
 
         Args:
             grams: fields that can be searched inside of words; the content can anyway.
+            rules: what is a token; by default what the table was made with.
             rebuild: write all of them.
             progress: told how many bytes of data were worked on.
         """
@@ -363,7 +389,7 @@ class Table:
         report = indexing.index(
             self._log.folder,
             segments,
-            gram_fields=frozenset(grams) | self.gram_fields,
+            plan=IndexPlan(frozenset(grams) | self.gram_fields, rules or self.rules),
             rebuild=rebuild,
             progress=progress,
         )

@@ -1,11 +1,12 @@
-"""Writes `sketch-1.0.copr`, the golden bytes of sketch format 1.0: ``python tests/golden/make.py``.
+"""Writes the golden bytes of the sketch formats: ``python tests/golden/make.py``.
 
 To be run only when a new format version begins, under a new file name: today's code must go on to open what this
-script wrote then. `expected` is what the file has to answer for ever.
+script wrote then. `expected` is what the files have to answer for ever.
 """
 
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,31 +14,54 @@ from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.sealing import encode
 from coprlake.tokens.fingerprint import fingerprint
 
-FILE = Path(__file__).with_name("sketch-1.0.copr")
 SIGNATURE_BITS = 32
 OBJECT_ID = bytes(range(16))
 
 
+class Content(NamedTuple):
+    """How much a golden sketch holds: random tokens beside a few words, in so many batches."""
+
+    tokens: int
+    postings: int
+
+
+class Golden(NamedTuple):
+    """A file, the token rules that stand in it, and what it holds."""
+
+    file: Path
+    rules: int
+    content: Content
+
+
+SMALL = Content(40, 5)
+OF_SEVERAL_SAMPLES = Content(300, 12)  # more tokens than one sample of the widths spans, most with lists of their own
+FILES = {
+    "1.0": Golden(Path(__file__).with_name("sketch-1.0.copr"), 1, SMALL),
+    "1.1": Golden(Path(__file__).with_name("sketch-1.1.copr"), 2, OF_SEVERAL_SAMPLES),
+}
+
+
 @cache
-def expected() -> dict[int, set[int]]:
+def expected(content: Content = SMALL) -> dict[int, set[int]]:
     """The postings of each fingerprint."""
     random = np.random.default_rng(1)
     postings_of = {
-        int(token): set(random.choice(5, int(random.integers(1, 6)), replace=False).tolist())
-        for token in random.integers(1, 1 << 32, 40, np.uint32)
+        int(token): set(random.choice(content.postings, int(random.integers(1, 6)), replace=False).tolist())
+        for token in random.integers(1, 1 << 32, content.tokens, np.uint32)
     }
     words = {"error": {0, 2}, "info": {0, 1, 3}, "connection": {0, 2}, "10.0.0.1": {4}, "größe": {0, 1, 2, 3, 4}}
     return postings_of | {fingerprint(word): postings for word, postings in words.items()}
 
 
-def make() -> bytes:
-    """The bytes of the golden sketch."""
+def make(rules: int, content: Content = SMALL) -> bytes:
+    """The bytes of a golden sketch."""
     sketch = MutableSketch()
-    for posting in range(5):
-        tokens = [token for token, postings in expected().items() if posting in postings]
+    for posting in range(content.postings):
+        tokens = [token for token, postings in expected(content).items() if posting in postings]
         sketch.insert(np.array(tokens, np.uint32), posting)
-    return b"".join(encode(sketch, signature_bits=SIGNATURE_BITS, object_id=OBJECT_ID)[0])
+    return b"".join(encode(sketch, signature_bits=SIGNATURE_BITS, object_id=OBJECT_ID, rules=rules)[0])
 
 
 if __name__ == "__main__":
-    FILE.write_bytes(make())
+    for golden in FILES.values():
+        golden.file.write_bytes(make(golden.rules, golden.content))

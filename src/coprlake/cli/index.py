@@ -8,6 +8,8 @@ from coprlake.cli.filters import table_argument
 from coprlake.cli.messages import color_option, note, warn_each
 from coprlake.cli.progress import job_bar, progress_bar
 from coprlake.cli.reports import echo_json
+from coprlake.cli.target import rules_option
+from coprlake.config import Rules
 
 
 @click.command(
@@ -21,12 +23,21 @@ from coprlake.cli.reports import echo_json
     metavar="FIELD",
     help="A field besides the content that can be searched inside of words. Repeat it for several.",
 )
+@rules_option("What is a token; by default what the table was made with.")
 @click.option("--rebuild", is_flag=True, help="Write all sidecars anew.")
 @engine_options("local")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @color_option
 @click.pass_context
-def index(ctx: click.Context, table: str, grams: tuple[str, ...], rebuild: bool, engine: Engine, as_json: bool) -> None:
+def index(
+    ctx: click.Context,
+    table: str,
+    grams: tuple[str, ...],
+    rules: Rules | None,
+    rebuild: bool,
+    engine: Engine,
+    as_json: bool,
+) -> None:
     """Write the index of data files that have none: a table or folder of Parquet files that others wrote.
 
     The data is read, never touched.
@@ -39,10 +50,10 @@ def index(ctx: click.Context, table: str, grams: tuple[str, ...], rebuild: bool,
         from coprlake.spark import index as index_on_spark
 
         with engine.session() as spark, job_bar("indexing", total) as progress:
-            report = index_on_spark(spark, opened_table, grams=grams, rebuild=rebuild, progress=progress)
+            report = index_on_spark(spark, opened_table, grams=grams, rules=rules, rebuild=rebuild, progress=progress)
     else:
         with progress_bar("indexing", total) as advance:
-            report = opened_table.index(grams=grams, rebuild=rebuild, progress=advance)
+            report = opened_table.index(grams=grams, rules=rules, rebuild=rebuild, progress=advance)
     if as_json:
         echo_json(report)
     elif not report.indexed and not report.problems:

@@ -4,13 +4,13 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from coprlake.cli.figures import parse_size
 from coprlake.cli.filters import TABLE_VARIABLE
-from coprlake.config import SEGMENT_BYTES
+from coprlake.config import RULES, SEGMENT_BYTES, Rules
 from coprlake.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class Target:
     uri: str
     partition_by: tuple[str, ...]
     grams: tuple[str, ...]
+    rules: Rules | None
     segment_bytes: int
 
     def open(self) -> "Table":
@@ -34,9 +35,10 @@ class Target:
 
         if not table_exists(self.uri):
             columns = [name for name in self.partition_by if name != _NO_PARTITIONS]
+            rules = self.rules or RULES
             if self.partition_by:
-                return create_table(self.uri, partition_by=columns, grams=self.grams)
-            return create_table(self.uri, grams=self.grams)
+                return create_table(self.uri, partition_by=columns, grams=self.grams, rules=rules)
+            return create_table(self.uri, grams=self.grams, rules=rules)
         return open_table(self.uri)
 
     def version(self) -> int | None:
@@ -72,6 +74,11 @@ class Target:
             raise UsageError(
                 f"{self.uri}: the table is partitioned by {have}, which cannot be changed; leave out --partition-by"
             )
+        if self.rules not in (None, table.rules):
+            raise UsageError(
+                f"{self.uri}: the table was made with --rules {table.rules}, which cannot be changed; leave it out, "
+                f"and run `coprlake index --rebuild --rules {self.rules}` after the ingest"
+            )
         missing = sorted(set(self.grams) - table.gram_fields)
         if missing:
             raise UsageError(
@@ -91,6 +98,16 @@ into_option = click.option(
     help="The table; made if it is not there.",
 )
 
+
+def rules_option(text: str) -> Callable[..., Any]:
+    """Which of the rule sets."""
+    return click.option(
+        "--rules",
+        type=click.Choice(get_args(Rules)),
+        help=f"{text} winnowed, the default, finds parts of numbers and addresses; paper has the rules of the paper.",
+    )
+
+
 _OPTIONS = [
     click.option(
         "--partition-by",
@@ -104,6 +121,7 @@ _OPTIONS = [
         metavar="FIELD",
         help="A field of a new table, besides the content, that can be searched inside of words.",
     ),
+    rules_option("What is a token in a new table."),
     click.option(
         "--segment-size",
         type=parse_size,
@@ -123,7 +141,7 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
         table, partition_by, grams = given.pop("table"), given.pop("partition_by"), given.pop("grams")
         if _NO_PARTITIONS in partition_by and len(partition_by) > 1:
             raise click.UsageError("--partition-by none and other columns contradict each other")
-        target = Target(table, partition_by, grams, given.pop("segment_size"))
+        target = Target(table, partition_by, grams, given.pop("rules"), given.pop("segment_size"))
         return function(*arguments, target=target, **given)
 
     decorated: Callable[..., Any] = with_target

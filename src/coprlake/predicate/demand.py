@@ -40,7 +40,7 @@ def demand_of(predicate: Predicate, profile: Profile) -> Demand:
         if indexed is not None and predicate.field not in profile.typed:
             is_open = isinstance(predicate, Contains)
             tokens = piece_tokens(
-                predicate.text, predicate.field, left_open=is_open, right_open=is_open, grams=indexed.grams
+                predicate.text, predicate.field, left_open=is_open, right_open=is_open, rules=indexed.rules
             )
             if len(tokens):
                 return Demand(SOMETIMES, compile_all_tokens(tokens), ())

@@ -37,12 +37,13 @@ from coprlake.records import ATTRIBUTES, DAY, TIMESTAMP
 from coprlake.sketch import algebra
 from coprlake.sketch.algebra import ANYTHING, NOTHING, Expression, Token, all_of, any_of
 from coprlake.tokens.query import piece_tokens, value_tokens
+from coprlake.tokens.rules import WORDS
 
 
 class Indexed(NamedTuple):
-    """How all text of a field was indexed: with rules 6-8 or without, and each value as a token of its own or not."""
+    """How all text of a field was indexed: by which rules, and each value as a token of its own or not."""
 
-    grams: bool
+    rules: int
     whole_values: bool
 
 
@@ -139,7 +140,7 @@ def _in_text(predicate: Leaf, field: str, indexed: Indexed, notes: _Notes) -> Ex
     """What a batch needs in which the text of an indexed field matches."""
     if isinstance(predicate, Term):  # first, for it is the most frequent and shall cost no more than its tokens
         expression = _all_tokens(
-            piece_tokens(predicate.text, field, left_open=False, right_open=False, grams=indexed.grams)
+            piece_tokens(predicate.text, field, left_open=False, right_open=False, rules=indexed.rules)
         )
     elif isinstance(predicate, Equals):
         return _equal(predicate.value, field, indexed)
@@ -188,14 +189,14 @@ def _is_word(character: str) -> bool:
 def _tokens_of(requirement: Requirement, field: str, indexed: Indexed) -> Expression:
     if isinstance(requirement, Piece):
         text, left_open, right_open = requirement.text, requirement.left_open, requirement.right_open
-        return _all_tokens(piece_tokens(text, field, left_open=left_open, right_open=right_open, grams=indexed.grams))
+        return _all_tokens(piece_tokens(text, field, left_open=left_open, right_open=right_open, rules=indexed.rules))
     parts = [_tokens_of(part, field, indexed) for part in requirement.parts]
     return all_of(*parts) if isinstance(requirement, AllOf) else any_of(*parts)
 
 
 def _equal(value: Value, field: str, indexed: Indexed) -> Expression:
     text = text_of(value)
-    tokens = piece_tokens(text, field, left_open=False, right_open=False, grams=indexed.grams)
+    tokens = piece_tokens(text, field, left_open=False, right_open=False, rules=indexed.rules)
     whole = _all_tokens(value_tokens(text, field)) if indexed.whole_values else ANYTHING
     return all_of(whole, _all_tokens(tokens))
 
@@ -211,4 +212,4 @@ def _reason(predicate: Leaf, field: str, indexed: Indexed) -> str:
     requirement = required_text(predicate) if not isinstance(predicate, Equals | OneOf | Compare | Exists) else None
     if requirement == NO_REQUIREMENT:
         return "no literal that every match has"
-    return "shorter than 3 letters" if indexed.grams else f"cuts words, and {field} is indexed by whole words"
+    return "shorter than 3 letters" if indexed.rules > WORDS else f"cuts words, and {field} is indexed by whole words"

@@ -6,9 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coprlake.config import FULL_SIGNATURE_BITS, PAPER_SIGNATURE_BITS, RULES, SIGNATURE_BITS, Rules
 from coprlake.kernel import U32Array
+from coprlake.predicate.required import Indexed
 from coprlake.records import ATTRIBUTES, CONTENT
-from coprlake.segment.sidecar import BOTH, FIELD_LIMIT, GRAMS, UNINDEXED, VALUES, Description
+from coprlake.segment.sidecar import FIELD_LIMIT, UNINDEXED, Description, IndexPlan, kind_of
+from coprlake.tokens.rules import rule_set
 from coprlake.tokens.scanner import BatchScanner
 
 
@@ -51,15 +54,15 @@ class BatchIndexer:
     """Finds the tokens of batch after batch, and keeps the list of the fields that it met.
 
     Args:
-        gram_fields: fields besides the content that can be searched inside of words.
+        plan: what is indexed, and how.
         constants: columns with one value for all batches, which are not in the data file.
     """
 
-    def __init__(
-        self, gram_fields: frozenset[str] = frozenset(), constants: Mapping[str, pa.Scalar] | None = None
-    ) -> None:
+    def __init__(self, plan: IndexPlan | None = None, constants: Mapping[str, pa.Scalar] | None = None) -> None:
+        plan = plan or IndexPlan()
+        self._rules = plan.rules
         self._constants = {name: pa.array([value], value.type) for name, value in (constants or {}).items()}
-        self._gram_fields = gram_fields | {CONTENT}
+        self._gram_fields = plan.gram_fields | {CONTENT}
         self._scanner = BatchScanner()
         self._field_scanner = BatchScanner()
         self.fields: dict[str, str] = {}
@@ -88,9 +91,9 @@ class BatchIndexer:
     def _scan(self, name: str, values: pa.Array | pa.ChunkedArray) -> U32Array:
         grams = name in self._gram_fields
         whole_values = name != CONTENT
-        self._note(name, BOTH if grams and whole_values else GRAMS if grams else VALUES)
+        self._note(name, kind_of(Indexed(rule_set(self._rules, grams=grams), whole_values)))
         scanner = self._scanner if grams else self._field_scanner
-        return scanner.scan(values, name, grams=grams, whole_values=whole_values)
+        return scanner.scan(values, name, grams=grams, whole_values=whole_values, rules=self._rules)
 
     def _note(self, name: str, kind: str) -> None:
         if name in self.fields:
@@ -100,3 +103,10 @@ class BatchIndexer:
             self.fields[name] = kind
         else:
             self.complete = False
+
+
+def signature_bits(rules: Rules, *, mergeable: bool) -> int:
+    """How many bits of a fingerprint a sealed sketch keeps: all of them if it shall be merged later (paper 4.3)."""
+    if mergeable:
+        return FULL_SIGNATURE_BITS
+    return SIGNATURE_BITS if rules == RULES else PAPER_SIGNATURE_BITS

@@ -17,12 +17,12 @@ import pyarrow as pa
 from coprlake.config import (
     BATCH_BYTES,
     DATA_LEVEL,
-    FULL_SIGNATURE_BITS,
     MEMORY_LIMIT_BYTES,
     MERGEABLE_BYTES,
     POSTING_LIMIT,
-    SIGNATURE_BITS,
+    RULES,
     SLOT_COUNT,
+    Rules,
 )
 from coprlake.errors import UsageError
 from coprlake.files import Folder, storage_error
@@ -31,13 +31,14 @@ from coprlake.predicate.required import Profile
 from coprlake.records import TIMESTAMP
 from coprlake.segment.assigner import BatchAssigner, record_bytes
 from coprlake.segment.data_file import DataFileWriter
-from coprlake.segment.indexing import BatchIndexer
+from coprlake.segment.indexing import BatchIndexer, signature_bits
 from coprlake.segment.scratch import ScratchFile
 from coprlake.segment.searchable import ALWAYS, time_range
-from coprlake.segment.sidecar import encode_sidecar, profile_of, sidecar_name
+from coprlake.segment.sidecar import IndexPlan, encode_sidecar, profile_of, sidecar_name
 from coprlake.sketch.algebra import Program
 from coprlake.sketch.sealing import encode
 from coprlake.sketch.spilling import SketchWriter
+from coprlake.tokens.rules import RULE_SETS
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class SegmentOptions:
     memory_limit_bytes: int = MEMORY_LIMIT_BYTES
     level: int = DATA_LEVEL
     gram_fields: frozenset[str] = frozenset()
+    rules: Rules | None = None  # None: those of the table
     signature_bits: int | None = None  # None: whole fingerprints for a small segment, which can be merged
     searchable: bool = True  # False: records are found after the seal only, which saves a temporary file
     scratch_folder: str | None = None  # None: the system's folder for temporary files
@@ -101,9 +103,10 @@ class MutableSegment:
         self.raw_bytes = 0
         self.row_count = 0
         self._folder = folder
+        self._rules: Rules = self.options.rules or RULES
         self._lock = threading.RLock()
         self._assigner = BatchAssigner(self.options.batch_bytes, self.options.slot_count)
-        self._indexer = BatchIndexer(self.options.gram_fields, self.constants)
+        self._indexer = BatchIndexer(IndexPlan(self.options.gram_fields, self._rules), self.constants)
         self._sketch = SketchWriter(self.options.memory_limit_bytes, spill_folder=self._scratch_folder())
         self._scratch = ScratchFile(self._scratch_folder()) if self.options.searchable else None
         self._times: list[tuple[int, int]] = []
@@ -195,8 +198,8 @@ class MutableSegment:
         data_bytes = self._finish_data()
         finished = time.perf_counter()
         small = self.raw_bytes < MERGEABLE_BYTES
-        bits = self.options.signature_bits or (FULL_SIGNATURE_BITS if small else SIGNATURE_BITS)
-        pieces, sketch_report = encode(self._sketch.merged(), signature_bits=bits)
+        bits = self.options.signature_bits or signature_bits(self._rules, mergeable=small)
+        pieces, sketch_report = encode(self._sketch.merged(), signature_bits=bits, rules=RULE_SETS[self._rules])
         description = self._indexer.describe(self.name, data_bytes, self.row_count, self.batch_count, self.raw_bytes)
         sidecar = encode_sidecar(pieces, description)
         self._folder.write(sidecar_name(self.name), sidecar)

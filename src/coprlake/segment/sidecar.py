@@ -9,14 +9,16 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
-from typing import Final, NoReturn, Self
+from typing import Final, NamedTuple, NoReturn, Self
 
 import numpy as np
 
+from coprlake.config import RULES, Rules
 from coprlake.errors import CorruptSidecarError
 from coprlake.predicate.required import Indexed, Profile
 from coprlake.segment.checksum import checksum
 from coprlake.sketch.immutable import SealedSketch
+from coprlake.tokens.rules import PAPER, WINNOWED, WORDS
 
 MAGIC: Final = b"COPRSIDE"
 MAJOR: Final = 1
@@ -39,10 +41,16 @@ FOLDER: Final = "_coprlake"
 FIELD_LIMIT: Final = 1000
 """More fields than this are not listed: a search over all fields then has to look into the segment."""
 
-GRAMS, VALUES, UNINDEXED = "grams", "values", "no"
-"""How a field is indexed: rules 1-8 (the log line), rules 1-5 and whole values, both, or not at all."""
-BOTH: Final = "grams+values"
-_KINDS: Final = {GRAMS: Indexed(True, False), VALUES: Indexed(False, True), BOTH: Indexed(True, True), UNINDEXED: None}
+KINDS: Final = {
+    "winnowed": Indexed(WINNOWED, whole_values=False),
+    "winnowed+values": Indexed(WINNOWED, whole_values=True),
+    "grams": Indexed(PAPER, whole_values=False),
+    "grams+values": Indexed(PAPER, whole_values=True),
+    "values": Indexed(WORDS, whole_values=True),
+}
+"""How a field is indexed, as the description says it: by rule set 2, by rules 1-8, or by rules 1-5, and whether each
+value is also one token. A name that is not known here is that of rules to come, and the field is not pruned by."""
+UNINDEXED: Final = "no"
 
 _REBUILD: Final = "the data is not affected: run `coprlake index` on the table to write it again"
 
@@ -59,6 +67,18 @@ def data_name_of(sidecar: str) -> str | None:
     return sidecar[len(FOLDER) + 1 : -len(".copr")]
 
 
+class IndexPlan(NamedTuple):
+    """How records are indexed.
+
+    Attributes:
+        gram_fields: fields besides the content that can be searched inside of words.
+        rules: what is a token.
+    """
+
+    gram_fields: frozenset[str] = frozenset()
+    rules: Rules = RULES
+
+
 @dataclass(frozen=True)
 class Description:
     """What a sidecar says about its data file and about its index."""
@@ -73,6 +93,13 @@ class Description:
     complete: bool = True
     modified_ns: int = 0
 
+    @property
+    def plan(self) -> IndexPlan:
+        """How the fields were indexed that can be searched inside of words."""
+        grams = {name: KINDS[kind].rules for name, kind in self.fields.items() if kind in KINDS}
+        grams = {name: rules for name, rules in grams.items() if rules > WORDS}
+        return IndexPlan(frozenset(grams), "paper" if PAPER in grams.values() else RULES)
+
     def encoded(self) -> bytes:
         """As it stands in the file."""
         return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -85,7 +112,7 @@ def profile_of(fields: Mapping[str, str], typed: Iterable[str], complete: bool) 
 
 @lru_cache(maxsize=256)
 def _profile(fields: tuple[tuple[str, str], ...], typed: frozenset[str], complete: bool) -> Profile:
-    return Profile({name: _KINDS.get(kind) for name, kind in fields}, complete, typed)
+    return Profile({name: KINDS.get(kind) for name, kind in fields}, complete, typed)
 
 
 class Sidecar:
@@ -231,8 +258,18 @@ def joined_kinds(descriptions: Sequence[Description]) -> dict[str, str]:
 
 
 def _worse(one: str, other: str) -> str:
-    first, second = _KINDS.get(one), _KINDS.get(other)
+    """What can be relied on where some text is indexed in one way and some in the other.
+
+    The rules of the paper include those of words; rule set 2 has fewer tokens, so with others nothing is left.
+    """
+    first, second = KINDS.get(one), KINDS.get(other)
     if first is None or second is None:
         return UNINDEXED
-    both = Indexed(first.grams and second.grams, first.whole_values and second.whole_values)
-    return next(kind for kind, indexed in _KINDS.items() if indexed == both) if any(both) else UNINDEXED
+    if first.rules != second.rules and WINNOWED in (first.rules, second.rules):
+        return UNINDEXED
+    return kind_of(Indexed(min(first.rules, second.rules), first.whole_values and second.whole_values))
+
+
+def kind_of(indexed: Indexed) -> str:
+    """The name of a way to index a field."""
+    return next((kind for kind, own in KINDS.items() if own == indexed), UNINDEXED)

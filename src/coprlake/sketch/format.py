@@ -1,4 +1,4 @@
-"""The sketch file, format version 1: the only place that knows where things stand in it.
+"""The sketch file, format versions 1.0 and 1.1: the only place that knows where things stand in it.
 
 One page of header, then the sections, then a footer. All numbers are little-endian; every section begins at a
 multiple of 64 bytes and is a multiple of 8 bytes long, so that the mapped file is one array of 64-bit words and
@@ -7,6 +7,9 @@ two.
 
 The first 24 bytes (`PREFIX`) keep their place and meaning in all versions to come: so a file that is damaged can
 always be told from one that is too new.
+
+Format 1.1 stores no rank for a token whose list is its own (`coprlake.sketch.ranks`); a 1.0 file reads as a 1.1 file in
+which no list is so marked: its `own_list_count` is 0, and with that every section is laid out as before.
 """
 
 import zlib
@@ -24,12 +27,12 @@ from coprlake.config import FULL_SIGNATURE_BITS, POSTING_LIMIT
 from coprlake.errors import CorruptSketchError, SketchTooNewError, SketchTooOldError
 from coprlake.kernel import U64Array
 from coprlake.sketch.bbhash import LEVEL_LIMIT, RANK_BITS, RANK_WORDS
-from coprlake.tokens.rules import RULES_VERSION
+from coprlake.tokens.rules import PAPER_VERSION, RULES_VERSION
 
 MAGIC: Final = b"COPRSKT\n"
 FOOTER_MAGIC: Final = b"COPREND\n"
 MAJOR: Final = 1
-MINOR: Final = 0
+MINOR: Final = 1
 PAGE_BYTES: Final = 4096
 FOOTER_BYTES: Final = 16
 ALIGNMENT_BYTES: Final = 64
@@ -43,7 +46,7 @@ SECTIONS: Final = (
     "level_ranks",  # ones before every RANK_WORDS words of them
     "fallback",  # fingerprints that no level took, sorted
     "signatures",  # signature_bits of each token, by minimal hash
-    "width_samples",  # prefix sums over the widths of the ranks
+    "width_samples",  # prefix sums over the widths of the ranks, and over the tokens with own lists
     "width_codes",
     "width_table",
     "ranks",  # the rank of each token's list, by minimal hash
@@ -76,6 +79,7 @@ HEADER: Final = np.dtype(
         ("fallback_count", "<u8"),
         ("sections", SECTION, (len(SECTIONS),)),
         ("level_starts", "<u8", (LEVEL_LIMIT + 1,)),
+        ("own_list_count", "<u8"),  # since 1.1
     ]
 )
 FOOTER: Final = np.dtype([("header_crc", "<u4"), ("zero", "<u4"), ("magic", "S8")])
@@ -89,6 +93,7 @@ _PLAIN_FIELDS: Final = (
     "posting_count",
     "level_count",
     "fallback_count",
+    "own_list_count",
 )
 _REBUILD: Final = "the data is not affected: build the sketch again from its data file"
 _NO_SKETCH: Final = "this is no whole sketch: check the path, or build the sketch again from its data file"
@@ -107,6 +112,7 @@ def header_word(name: str) -> int:
 class Header:
     """What a reader needs to know; every number has been checked against the file and against the others."""
 
+    minor: int
     object_id: bytes
     rules_version: int
     signature_bits: int
@@ -117,6 +123,7 @@ class Header:
     fallback_count: int
     sections: dict[str, tuple[int, int, int]]
     level_starts: tuple[int, ...]
+    own_list_count: int  # 0 in format 1.0
     file_bytes: int
     crc: int
 
@@ -136,10 +143,20 @@ def aligned(offset: int) -> int:
     return -(-offset // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
+def minor_for(rules_version: int) -> int:
+    """The minor version in which a sketch with tokens by these rules is written.
+
+    Readers of 1.0 took every minor version for one that they know. They refuse 1.1 by its rules, so those of the paper,
+    which they know, are never written in it.
+    """
+    return 0 if rules_version <= PAPER_VERSION else MINOR
+
+
 def assemble(
     counts: dict[str, int], level_starts: U64Array, sections: dict[str, U64Array], object_id: bytes
 ) -> list[bytes]:
     """The pieces of a whole file, in order, from its sections and the header's numbers."""
+    minor = minor_for(counts["rules_version"])
     header = np.zeros(1, HEADER)[0]
     offset = PAGE_BYTES
     pieces: list[bytes] = []
@@ -149,10 +166,9 @@ def assemble(
         row["offset"], row["size"], row["crc"] = offset + padding, len(body), crc_of(body)
         pieces += [bytes(padding), body]
         offset += padding + len(body)
-    header["magic"], header["major"], header["minor"], header["header_bytes"] = MAGIC, MAJOR, MINOR, PAGE_BYTES
+    header["magic"], header["major"], header["minor"], header["header_bytes"] = MAGIC, MAJOR, minor, PAGE_BYTES
     header["file_bytes"] = offset + FOOTER_BYTES
     header["object_id"] = object_id
-    header["rules_version"] = RULES_VERSION
     for name, number in counts.items():
         header[name] = number
     header["level_starts"][: len(level_starts)] = level_starts
@@ -193,6 +209,7 @@ def read_header(page: bytes, file_bytes: int, file: str | PathLike[str]) -> Head
         )
     rows = values["sections"].tolist()
     header = Header(
+        minor=minor,
         sections={name: (offset, size, crc) for name, (offset, size, crc, _) in zip(SECTIONS, rows, strict=True)},
         level_starts=tuple(values["level_starts"].tolist()),
         crc=stated_crc,
@@ -205,8 +222,9 @@ def read_header(page: bytes, file_bytes: int, file: str | PathLike[str]) -> Head
 
 
 def _check_version(major: int, minor: int, file: str | PathLike[str]) -> None:
-    versions = {"section": "header", "expected": f"format version {MAJOR}.x", "found": f"version {major}.{minor}"}
-    if major > MAJOR:
+    known = f"format version {MAJOR}.0 to {MAJOR}.{MINOR}"
+    versions = {"section": "header", "expected": known, "found": f"version {major}.{minor}"}
+    if (major, minor) > (MAJOR, MINOR):
         raise SketchTooNewError(file, **versions, advice="upgrade coprlake to read it")
     if major < MAJOR:
         raise SketchTooOldError(file, **versions, advice="build the sketch again from its data file")
@@ -226,6 +244,9 @@ def _refuse(file: str | PathLike[str], section: str, expected: str, found: str, 
 def _check_numbers(header: Header, file_bytes: int, file: str | PathLike[str]) -> None:
     if header.file_bytes != file_bytes:
         _refuse(file, "header", f"a file of {header.file_bytes} bytes", f"{file_bytes} bytes")
+    least_own, most_own = 0, 0
+    if header.minor > 0:  # each of the other lists has two tokens and more
+        least_own, most_own = max(2 * header.list_count - header.token_count, 0), header.list_count
     bounds = {
         "rules_version": (1, RULES_VERSION),
         "signature_bits": (1, FULL_SIGNATURE_BITS),
@@ -234,6 +255,7 @@ def _check_numbers(header: Header, file_bytes: int, file: str | PathLike[str]) -
         "posting_count": (0, POSTING_LIMIT),
         "level_count": (0, LEVEL_LIMIT),
         "fallback_count": (0, header.token_count),
+        "own_list_count": (least_own, most_own),
     }
     for name, (low, high) in bounds.items():
         if not low <= getattr(header, name) <= high:
@@ -254,7 +276,7 @@ def section_sizes(header: Header) -> dict[str, tuple[int, int]]:
         "level_ranks": words_for(RANK_BITS * (level_words // RANK_WORDS + 2)),
         "fallback": words_for(32 * header.fallback_count),
         "signatures": words_for(header.signature_bits * header.token_count),
-        "width_samples": sample_words(header.token_count, words["ranks"], words["width_codes"]),
+        "width_samples": sample_words(header.token_count, words["ranks"], words["width_codes"], header.own_list_count),
         "width_table": TABLE_SIZE // 4,
         "list_offsets": words_for(-(-header.list_count // LIST_INTERVAL) * position_width(words["lists"])),
     }

@@ -55,6 +55,7 @@ _LEVEL_COUNT_AT: Final = header_word("level_count")
 _FALLBACK_COUNT_AT: Final = header_word("fallback_count")
 _SECTIONS_AT: Final = header_word("sections")
 _LEVEL_STARTS_AT: Final = header_word("level_starts")
+_OWN_LIST_COUNT_AT: Final = header_word("own_list_count")
 (
     _LEVELS, _LEVEL_RANKS, _FALLBACK, _SIGNATURES, _WIDTH_SAMPLES, _WIDTH_CODES, _WIDTH_TABLE, _RANKS,
     _LIST_OFFSETS, _LISTS,
@@ -78,12 +79,23 @@ def _perfect_hash(words: U64Array) -> PerfectHash:
 
 @view_kernel
 def _prefix_sums(words: U64Array) -> PrefixSums:
-    return PrefixSums(_section(words, _WIDTH_SAMPLES), _section(words, _WIDTH_CODES), _section(words, _WIDTH_TABLE))
+    return PrefixSums(
+        _section(words, _WIDTH_SAMPLES),
+        _section(words, _WIDTH_CODES),
+        _section(words, _WIDTH_TABLE),
+        i64(words[_OWN_LIST_COUNT_AT]),
+    )
+
+
+@kernel
+def _first_own(words: U64Array) -> int:
+    """The first rank of an own list; the number of lists, in format 1.0, where none is told from the others."""
+    return i64(words[_LIST_COUNT_AT]) - i64(words[_OWN_LIST_COUNT_AT])
 
 
 @kernel
 def _checked_rank(words: U64Array, sums: PrefixSums, ranks: U64Array, index: int) -> int:
-    rank = find_rank(sums, ranks, index)
+    rank = find_rank(sums, ranks, _first_own(words), index)
     return rank if rank < i64(words[_LIST_COUNT_AT]) else CORRUPT
 
 
@@ -150,10 +162,10 @@ def _decode_list(words: U64Array, rank: int, out: U16Array, stack: I64Array) -> 
 
 
 @kernel
-def _decode_tokens(words: U64Array, signatures: U32Array, ranks: U32Array) -> None:
-    """Write signature and rank of each token, by minimal hash."""
+def _decode_tokens(words: U64Array, signatures: U32Array, ranks: U32Array) -> int:
+    """Write signature and rank of each token, by minimal hash; returns how many have own lists."""
     decode_signatures(_section(words, _SIGNATURES), i64(words[_SIGNATURE_BITS_AT]), signatures)
-    decode_ranks(_prefix_sums(words), _section(words, _RANKS), ranks)
+    return decode_ranks(_prefix_sums(words), _section(words, _RANKS), _first_own(words), ranks)
 
 
 @kernel
@@ -261,6 +273,11 @@ class SealedSketch(Sketch):
         return self.header.signature_bits
 
     @property
+    def rules_version(self) -> int:
+        """The token rules by which its fingerprints were made."""
+        return self.header.rules_version
+
+    @property
     def words(self) -> U64Array:
         """The file as one array."""
         if self._words is None:
@@ -293,7 +310,9 @@ class SealedSketch(Sketch):
         """Of every token, by minimal hash: what is stored of its fingerprint, and the rank of its list."""
         signatures = np.zeros(self.token_count, np.uint32)
         ranks = np.zeros(self.token_count, np.uint32)
-        _decode_tokens(self.words, signatures, ranks)
+        own_count = _decode_tokens(self.words, signatures, ranks)
+        if own_count != self.header.own_list_count:
+            self._refuse("width_codes", f"{self.header.own_list_count} tokens with lists of their own", str(own_count))
         if len(ranks) and ranks.max() >= self.list_count:
             self._refuse("ranks", f"numbers below {self.list_count}", str(ranks.max()))
         return signatures, ranks

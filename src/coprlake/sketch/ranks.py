@@ -5,15 +5,26 @@ Such codes cannot be told apart by themselves; prefix sums over their widths say
 ``floor(log2(max(rank, 1))) + 1`` bits on a rank. Because the prefix sums give the width, the highest bit tells nothing:
 we write ``rank + 1`` without its leading one, ``floor(log2(rank + 1))`` bits, one less for nearly every token. Widths
 and ranks together then come within 1 % of the entropy of the tokens' lists.
+
+Most lists have a single token, *own lists*, and would take the longest ranks. But the order of lists that equally many
+tokens have is free: in the order of their tokens the rank of an own list is the first of such ranks plus the tokens
+with own lists that come before. The prefix sums count these, and the token stores no rank at all (format 1.1).
 """
+
+from typing import Final
 
 import numpy as np
 
 from coprlake.bits.prefix_code import decode_symbol
-from coprlake.bits.prefix_sums import PrefixSums, build_prefix_sums, find_span
+from coprlake.bits.prefix_sums import MARK, PrefixSums, build_prefix_sums, find_span
 from coprlake.bits.sequence import read_bits, words_for, write_bits
 from coprlake.bits.words import bit_length
 from coprlake.kernel import U8Array, U32Array, U64Array, i64, kernel
+
+OWN: Final = MARK
+"""In the place of a rank's width: the token's list is its own."""
+_WIDEST: Final = 31
+_LARGEST: Final = (1 << 32) - 1
 
 
 @kernel
@@ -25,36 +36,51 @@ def rank_width(rank: int) -> int:
 @kernel
 def _read_rank(ranks: U64Array, start: int, width: int) -> int:
     """The rank whose `width` bits begin at `start`; a width that no rank has, in a damaged file, is cut."""
-    width = min(width, 31)
+    width = min(width, _WIDEST)
     return (1 << width | i64(read_bits(ranks, start, width))) - 1
 
 
 @kernel
-def find_rank(sums: PrefixSums, ranks: U64Array, index: int) -> int:
-    """The rank of the token with this minimal hash."""
-    start, width = find_span(sums, ranks, index)
-    return _read_rank(ranks, start, width)
+def find_rank(sums: PrefixSums, ranks: U64Array, first_own: int, index: int) -> int:
+    """The rank of the token with this minimal hash; `first_own` is the first rank of an own list.
+
+    For bytes that are damaged, any number that is not negative.
+    """
+    start, width, own_count = find_span(sums, ranks, index)
+    return first_own + own_count if width == OWN else _read_rank(ranks, start, width)
 
 
 @kernel
-def decode_ranks(sums: PrefixSums, ranks: U64Array, out: U32Array) -> None:
-    """``out[i] = find_rank(sums, ranks, i)`` for all tokens, in one pass."""
-    start, position = 0, 0
+def decode_ranks(sums: PrefixSums, ranks: U64Array, first_own: int, out: U32Array) -> int:
+    """``out[i] = find_rank(sums, ranks, first_own, i)`` for all tokens, in one pass; returns how many have own lists.
+
+    Of damaged bytes it may be more than there are own lists; ranks beyond 32 bits become the largest of 32 bits.
+    """
+    start, position, own_count = i64(0), i64(0), i64(0)
     for i in range(len(out)):
         entry = decode_symbol(sums.table, sums.codes, position)
-        out[i] = np.uint32(_read_rank(ranks, start, entry & 255))
-        start += entry & 255
         position += entry >> 8
+        width = entry & 255
+        if width == OWN:
+            out[i] = np.uint32(min(first_own + own_count, _LARGEST))
+            own_count += 1
+        else:
+            out[i] = np.uint32(_read_rank(ranks, start, width))
+            start += width
+    return own_count
 
 
 @kernel
-def _measure(ranks: U32Array, widths: U8Array) -> int:
-    """Write the widths of the ranks; returns their sum."""
+def _measure(ranks: U32Array, first_own: int, widths: U8Array) -> int:
+    """Write the widths of the ranks, or OWN; returns the sum of the widths."""
     total = i64(0)
     for i in range(len(ranks)):
-        width = rank_width(i64(ranks[i]))
-        widths[i] = width
-        total += width
+        if i64(ranks[i]) >= first_own:
+            widths[i] = OWN
+        else:
+            width = rank_width(i64(ranks[i]))
+            widths[i] = width
+            total += width
     return total
 
 
@@ -62,13 +88,17 @@ def _measure(ranks: U32Array, widths: U8Array) -> int:
 def _encode(ranks: U32Array, widths: U8Array, out: U64Array) -> None:
     position = i64(0)
     for i in range(len(ranks)):
-        write_bits(out, position, i64(widths[i]), np.uint64(i64(ranks[i]) + 1))
-        position += i64(widths[i])
+        width = 0 if widths[i] == OWN else i64(widths[i])
+        write_bits(out, position, width, np.uint64(i64(ranks[i]) + 1))
+        position += width
 
 
-def build_ranks(ranks: U32Array) -> tuple[PrefixSums, U64Array]:
-    """Store the rank of each token, in the order of the minimal hashes."""
+def build_ranks(ranks: U32Array, first_own: int) -> tuple[PrefixSums, U64Array]:
+    """Store the rank of each token, in the order of the minimal hashes.
+
+    Those from `first_own` on occur once each and rise in this order: they are not stored.
+    """
     widths = np.zeros(len(ranks), np.uint8)
-    out = np.zeros(words_for(_measure(ranks, widths)), np.uint64)
+    out = np.zeros(words_for(_measure(ranks, first_own, widths)), np.uint64)
     _encode(ranks, widths, out)
     return build_prefix_sums(widths, len(out)), out

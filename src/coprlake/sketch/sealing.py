@@ -5,7 +5,7 @@ import time
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from coprlake.config import FULL_SIGNATURE_BITS, SIGNATURE_BITS
 from coprlake.errors import NotFoundError, UsageError
 from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, i64, kernel
 from coprlake.sketch import interpolative
-from coprlake.sketch.bbhash import build_perfect_hash
-from coprlake.sketch.format import LIST_INTERVAL, assemble
+from coprlake.sketch.bbhash import PerfectHash, build_perfect_hash
+from coprlake.sketch.format import LIST_INTERVAL, assemble, minor_for
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.posting_lists import COUNT, HASH, NEXT_LIST, TOKENS, Lists
 from coprlake.sketch.posting_lists import decode as decode_list
@@ -23,9 +23,12 @@ from coprlake.sketch.postings_hash import hash_each
 from coprlake.sketch.ranks import build_ranks
 from coprlake.sketch.signatures import build_signatures
 from coprlake.sketch.token_map import DIRECT, LIST, PAYLOAD
+from coprlake.tokens.rules import RULES_VERSION
 
 _ENCODE_MARGIN_BITS = 18 * (1 << 16) + 64
 """What one list can take at the most."""
+_UNRANKED: Final = (1 << 32) - 1
+"""In the place of the rank of an own list, which follows from its token's minimal hash."""
 
 
 @dataclass
@@ -47,8 +50,12 @@ class SealReport:
 
 
 class Ranking(NamedTuple):
-    """The distinct lists of a sketch in the order of their ranks, and the way back from a token's value to its rank."""
+    """The distinct lists of a sketch in the order of their ranks, and the way back from a token's value to its rank.
 
+    Lists from `first_own` on have one token each and no rank yet: `_rank_tokens` adds them.
+    """
+
+    first_own: int
     values: U32Array  # by rank: a direct posting or a list number, marked as in the token map
     direct_ranks: U32Array  # by posting
     list_ranks: U32Array  # by list number
@@ -67,14 +74,29 @@ def _collect(entries: U64Array, fingerprints: U32Array, values: U32Array) -> Non
 
 @kernel
 def _arrange(
-    fingerprints: U32Array, values: U32Array, ranking: Ranking, indexes: I64Array, keys: U32Array, ranks: U32Array
+    fingerprints: U32Array, values: U32Array, indexes: I64Array, out_fingerprints: U32Array, out_values: U32Array
 ) -> None:
-    """Bring fingerprints and ranks into the order of the minimal hashes."""
+    """Bring fingerprints and values into the order of the minimal hashes."""
     for i in range(len(fingerprints)):
+        out_fingerprints[indexes[i]] = fingerprints[i]
+        out_values[indexes[i]] = values[i]
+
+
+@kernel
+def _rank_tokens(values: U32Array, ranking: Ranking, ranks: U32Array) -> None:
+    """Write the rank of each token's list; own lists get theirs, and their place in the ranking, in the tokens' order.
+
+    `values` are in the order of the minimal hashes.
+    """
+    next_own = ranking.first_own
+    for i in range(len(values)):
         payload = i64(values[i]) & PAYLOAD
-        index = indexes[i]
-        keys[index] = fingerprints[i]
-        ranks[index] = ranking.direct_ranks[payload] if values[i] & DIRECT else ranking.list_ranks[payload]
+        rank = i64(ranking.direct_ranks[payload] if values[i] & DIRECT else ranking.list_ranks[payload])
+        if rank == _UNRANKED:
+            rank = next_own
+            ranking.values[rank] = values[i]
+            next_own += 1
+        ranks[i] = np.uint32(rank)
 
 
 @kernel
@@ -109,24 +131,20 @@ def _canonical_order(keys: U64Array, values: U32Array, sketch: MutableSketch) ->
     """The order of rising keys; lists with the same key, which are few, are ordered by their postings."""
     order = np.argsort(keys, kind="stable")
     rising = keys[order]
-    first = 0
-    for last in [*np.flatnonzero(rising[1:] != rising[:-1]).tolist(), len(order) - 1] if _has_ties(rising) else []:
-        if last > first:
-            group = order[first : last + 1]
-            postings = [sketch.decode(int(values[i])).tolist() for i in group]
-            order[first : last + 1] = group[sorted(range(len(group)), key=postings.__getitem__)]
-        first = last + 1
+    borders = np.diff((rising[1:] == rising[:-1]).astype(np.int8), prepend=0, append=0)
+    firsts, lasts = np.flatnonzero(borders > 0), np.flatnonzero(borders < 0)
+    for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+        group = order[first : last + 1]
+        postings = [sketch.decode(int(values[i])).tolist() for i in group]
+        order[first : last + 1] = group[sorted(range(len(group)), key=postings.__getitem__)]
     return order
 
 
-def _has_ties(rising: U64Array) -> bool:
-    return bool((rising[1:] == rising[:-1]).any())
-
-
-def rank_lists(sketch: MutableSketch, values: U32Array) -> Ranking:
+def rank_lists(sketch: MutableSketch, values: U32Array, *, own_apart: bool) -> Ranking:
     """Order all distinct lists by how many tokens refer to them; ties go by postings hash, then postings.
 
-    So the order follows from the content, and the same content gives the same bytes however it came about.
+    So the order follows from the content, and the same content gives the same bytes however it came about. With
+    `own_apart` the lists that only one token has are left out: their place is at the end, in the tokens' order.
     """
     lists = sketch.parts.lists
     direct = values[values & DIRECT != 0] & PAYLOAD
@@ -138,15 +156,18 @@ def rank_lists(sketch: MutableSketch, values: U32Array) -> Ranking:
     hash_each(postings, hashes)
     hashes = np.concatenate([hashes, lists.records[numbers, HASH].astype(np.uint64)])
     all_values = np.concatenate([postings | DIRECT, numbers | LIST]).astype(np.uint32)
-    order = _canonical_order((~tokens << np.uint64(32)) | hashes, all_values, sketch)
-    all_values = all_values[order]
-    ranks = np.zeros(len(order), np.uint32)
+    ranked = np.flatnonzero(tokens != 1) if own_apart else np.arange(len(tokens))
+    keys = (~tokens[ranked] << np.uint64(32)) | hashes[ranked]
+    order = ranked[_canonical_order(keys, all_values[ranked], sketch)]
+    ranks = np.full(len(all_values), _UNRANKED, np.uint32)
     ranks[order] = np.arange(len(order), dtype=np.uint32)
     direct_ranks = np.zeros(len(direct_tokens), np.uint32)
     direct_ranks[postings] = ranks[: len(postings)]
     list_ranks = np.zeros(int(lists.state[NEXT_LIST]) + 1, np.uint32)
     list_ranks[numbers] = ranks[len(postings) :]
-    return Ranking(all_values, direct_ranks, list_ranks)
+    by_rank = np.zeros_like(all_values)
+    by_rank[: len(order)] = all_values[order]
+    return Ranking(len(order), by_rank, direct_ranks, list_ranks)
 
 
 @kernel
@@ -189,7 +210,11 @@ class _Stopwatch:
 
 
 def encode(
-    sketch: MutableSketch, *, signature_bits: int = SIGNATURE_BITS, object_id: bytes = bytes(16)
+    sketch: MutableSketch,
+    *,
+    signature_bits: int = SIGNATURE_BITS,
+    object_id: bytes = bytes(16),
+    rules: int = RULES_VERSION,
 ) -> tuple[list[bytes], SealReport]:
     """The pieces of the sealed sketch's file. The sketch itself is not changed.
 
@@ -197,25 +222,24 @@ def encode(
         sketch: any mutable sketch, also an empty one.
         signature_bits: 1 to 32; one absent token in ``2 ** signature_bits`` is taken for a present one.
         object_id: 16 bytes that the owner can tell this file by, such as the id of the data file it belongs to.
+        rules: the version of the token rules that made the fingerprints. Those of version 1 are written in format
+            1.0, as they always were; later ones in format 1.1.
     """
-    if not 1 <= signature_bits <= FULL_SIGNATURE_BITS:
-        raise UsageError(f"signature bits must be 1 to {FULL_SIGNATURE_BITS}, not {signature_bits}")
-    if len(object_id) != 16:
-        raise UsageError(f"an object id has 16 bytes, not {len(object_id)}")
+    _check_options(signature_bits, object_id, rules)
     watch = _Stopwatch()
     fingerprints = np.zeros(sketch.token_count, np.uint32)
     values = np.zeros(sketch.token_count, np.uint32)
     _collect(sketch.parts.entries, fingerprints, values)
-    ranking = rank_lists(sketch, values)
+    ranking = rank_lists(sketch, values, own_apart=minor_for(rules) > 0)
     watch.lap("rank lists")
     function, indexes = build_perfect_hash(fingerprints)
-    level_count = len(function.level_starts) - 1
-    fallback_count = sketch.token_count - _ones(function.levels)
     watch.lap("perfect hash")
     keys, ranks = np.zeros_like(fingerprints), np.zeros_like(fingerprints)
-    _arrange(fingerprints, values, ranking, indexes, keys, ranks)
+    values_in_order = np.zeros_like(values)
+    _arrange(fingerprints, values, indexes, keys, values_in_order)
+    _rank_tokens(values_in_order, ranking, ranks)
     signatures = build_signatures(keys, signature_bits)
-    sums, rank_bits = build_ranks(ranks)
+    sums, rank_bits = build_ranks(ranks, ranking.first_own)
     watch.lap("signatures and ranks")
     list_bits, offsets = encode_lists(sketch, ranking.values)
     samples = build_offset_samples(offsets, len(list_bits))
@@ -232,19 +256,33 @@ def encode(
         "list_offsets": samples,
         "lists": list_bits,
     }
-    counts = {
-        "signature_bits": signature_bits,
-        "token_count": sketch.token_count,
-        "list_count": len(ranking.values),
-        "posting_count": sketch.posting_count,
-        "level_count": level_count,
-        "fallback_count": fallback_count,
-    }
+    counts = {"rules_version": rules, "signature_bits": signature_bits} | _counts(sketch, ranking, function)
     pieces = assemble(counts, function.level_starts, sections, object_id)
     watch.lap("assemble")
     sizes = {name: section.nbytes for name, section in sections.items()}
     sizes["header, footer, padding"] = sum(map(len, pieces)) - sum(sizes.values())
     return pieces, SealReport(sizes, watch.seconds)
+
+
+def _check_options(signature_bits: int, object_id: bytes, rules: int) -> None:
+    if not 1 <= signature_bits <= FULL_SIGNATURE_BITS:
+        raise UsageError(f"signature bits must be 1 to {FULL_SIGNATURE_BITS}, not {signature_bits}")
+    if len(object_id) != 16:
+        raise UsageError(f"an object id has 16 bytes, not {len(object_id)}")
+    if not 1 <= rules <= RULES_VERSION:
+        raise UsageError(f"token rules must be 1 to {RULES_VERSION}, not {rules}")
+
+
+def _counts(sketch: MutableSketch, ranking: Ranking, function: PerfectHash) -> dict[str, int]:
+    """The header's numbers that follow from the content."""
+    return {
+        "token_count": sketch.token_count,
+        "list_count": len(ranking.values),
+        "posting_count": sketch.posting_count,
+        "level_count": len(function.level_starts) - 1,
+        "fallback_count": sketch.token_count - _ones(function.levels),
+        "own_list_count": len(ranking.values) - ranking.first_own,
+    }
 
 
 def seal(
@@ -253,9 +291,10 @@ def seal(
     *,
     signature_bits: int = SIGNATURE_BITS,
     object_id: bytes = bytes(16),
+    rules: int = RULES_VERSION,
 ) -> SealReport:
-    """Write the sealed form of `sketch` to `path`: complete and synced, or not at all."""
-    pieces, report = encode(sketch, signature_bits=signature_bits, object_id=object_id)
+    """Write the sealed form of `sketch` to `path`: complete and synced, or not at all. Arguments as of `encode`."""
+    pieces, report = encode(sketch, signature_bits=signature_bits, object_id=object_id, rules=rules)
     started = time.perf_counter()
     write_whole_file(Path(path), pieces)
     report.seconds_by_phase["write"] = time.perf_counter() - started

@@ -15,6 +15,7 @@ from coprlake.sketch.merge import add_sealed
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.query import Sketch
 from coprlake.sketch.sealing import SealReport, seal
+from coprlake.tokens.rules import RULES_VERSION
 
 
 class SketchWriter(Sketch):
@@ -120,13 +121,18 @@ class SketchWriter(Sketch):
         return self._mutable
 
     def seal(
-        self, path: str | os.PathLike[str], *, signature_bits: int = SIGNATURE_BITS, object_id: bytes = bytes(16)
+        self,
+        path: str | os.PathLike[str],
+        *,
+        signature_bits: int = SIGNATURE_BITS,
+        object_id: bytes = bytes(16),
+        rules: int = RULES_VERSION,
     ) -> SealReport:
         """Write the final sketch; arguments as of `coprlake.sketch.sealing.seal`."""
         started = time.perf_counter()
         merged = self.merged()
         merge_seconds = time.perf_counter() - started
-        report = seal(merged, path, signature_bits=signature_bits, object_id=object_id)
+        report = seal(merged, path, signature_bits=signature_bits, object_id=object_id, rules=rules)
         report.seconds_by_phase = {"merge": merge_seconds} | report.seconds_by_phase
         return report
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from coprlake.config import Rules
 from coprlake.files import Folder
 from coprlake.ingestion import give_memory_back
 from coprlake.segment.sealed import SegmentEntry
+from coprlake.segment.sidecar import IndexPlan
 from coprlake.spark.progress import JobProgress, TaskProgress, watching
 from coprlake.spark.spreading import parallelism, places, places_in
 from coprlake.spark.tables import opened
@@ -34,6 +36,7 @@ def index(
     table: str | PathLike[str] | Table,
     *,
     grams: Iterable[str] = (),
+    rules: Rules | None = None,
     rebuild: bool = False,
     progress: JobProgress | None = None,
 ) -> IndexReport:
@@ -43,6 +46,7 @@ def index(
         spark: the session.
         table: a Delta table, or a folder of Parquet files.
         grams: fields that can be searched inside of words; the content can anyway.
+        rules: what is a token; by default what the table was made with.
         rebuild: write all of them.
         progress: told now and then how far the tasks are; bytes are those of data files.
     """
@@ -50,7 +54,8 @@ def index(
     warm_up_once()
     target = opened(table)
     snapshot, uri = target.snapshot(), target.uri
-    schema, fields = snapshot.schema, frozenset(grams) | target.gram_fields
+    schema = snapshot.schema
+    plan = IndexPlan(frozenset(grams) | target.gram_fields, rules or target.rules)
     shares = _shares([segment.entry for segment in snapshot.segments], parallelism(spark))
     job, watched = uuid.uuid4().hex, progress is not None
 
@@ -64,7 +69,7 @@ def index(
                 indexing.index(
                     folder,
                     segments,
-                    gram_fields=fields,
+                    plan=plan,
                     rebuild=rebuild,
                     progress=None if told is None else partial(told, 0),
                 )

@@ -15,6 +15,7 @@ from coprlake.errors import ConflictError
 from coprlake.files import Folder
 from coprlake.ingestion import give_memory_back
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
+from coprlake.segment.sidecar import IndexPlan
 from coprlake.spark.progress import JobProgress, TaskProgress, watching
 from coprlake.spark.spreading import parallelism, places, places_in
 from coprlake.spark.tables import opened
@@ -65,7 +66,7 @@ def optimize(
     started = time.perf_counter()
     warm_up_once()
     target = opened(table)
-    snapshot, shape, grams = target.snapshot(), target.shape, target.gram_fields
+    snapshot, shape, plan = target.snapshot(), target.shape, target.index_plan
     groups = groups_to_merge(snapshot.segments, target_bytes, full=full)
     count = len(snapshot.segments)
     report = OptimizeReport(segments_before=count, segments_after=count)
@@ -77,7 +78,7 @@ def optimize(
         for first in range(0, len(tasks), wave):
             watch = (job, first) if progress is not None else None
             part = tasks[first : first + wave]
-            merged = _merged(spark, part, shape, level, grams, full, watch)
+            merged = _merged(spark, part, shape, level, plan, full, watch)
             pairs = [zip(task, own, strict=True) for task, own in zip(part, merged, strict=True)]
             _commit(log, list(itertools.chain(*pairs)), report)
     report.seconds = time.perf_counter() - started
@@ -123,7 +124,7 @@ def _merged(
     tasks: list[list[list[SealedSegment]]],
     shape: TableShape,
     level: int,
-    grams: frozenset[str],
+    plan: IndexPlan,
     full: bool,
     watch: tuple[str, int] | None,
 ) -> list[list[Merged]]:
@@ -139,7 +140,7 @@ def _merged(
             try:
                 for own in entries[place]:
                     group = open_segments(folder, own, shape.schema, {})
-                    done.append(merge(folder, shape.partition_by, group, level, grams, full=full, progress=told))
+                    done.append(merge(folder, shape.partition_by, group, level, plan, full=full, progress=told))
             except BaseException:
                 for merged in done:
                     remove_segment(folder, merged.sealed.name)

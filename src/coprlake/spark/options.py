@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from coprlake.config import SEGMENT_BYTES
+from coprlake.config import RULES, SEGMENT_BYTES, Rules
 from coprlake.errors import UsageError
 from coprlake.predicate.expression import parse_query
 from coprlake.predicate.predicates import EVERYTHING, Predicate
@@ -62,6 +62,7 @@ class WriteSettings:
         path: the table; made if it is not there.
         partition_by: columns, with commas between, for a table that is made; ``day`` unless said, nothing for none.
         grams: fields besides the content that can be searched inside of words, for a table that is made.
+        rules: what is a token, for a table that is made: ``winnowed``, or ``paper``.
         segment_bytes: raw text at which a segment is sealed.
         application: the name under which a stream's batches are known to the table; by default the id of the query,
             from its checkpoint.
@@ -70,6 +71,7 @@ class WriteSettings:
     path: str
     partition_by: str = "day"
     grams: str = ""
+    rules: Rules = RULES
     segment_bytes: int = SEGMENT_BYTES
     application: str = ""
 

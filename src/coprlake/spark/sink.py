@@ -36,7 +36,7 @@ class _Sink:
     def __init__(self, settings: WriteSettings, schema: pa.Schema) -> None:
         columns = [name.strip() for name in settings.partition_by.split(",") if name.strip()]
         grams = [name.strip() for name in settings.grams.split(",") if name.strip()]
-        table = opened_or_created(settings.path, _own_columns(schema), columns, grams)
+        table = opened_or_created(settings.path, _own_columns(schema), columns, grams, settings.rules)
         self._path = settings.path
         self._task = WriteTask.of(table, segment_bytes=settings.segment_bytes)
 

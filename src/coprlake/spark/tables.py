@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from coprlake.config import RULES, Rules
 from coprlake.files import Folder
 from coprlake.records import DAY
 from coprlake.store import Table, create_table, open_table, table_exists
@@ -53,8 +54,9 @@ def opened_or_created(
     schema: pa.Schema | None = None,
     partition_by: Sequence[str] = (DAY,),
     grams: Sequence[str] = (),
+    rules: Rules = RULES,
 ) -> Table:
     """The table at a path, made with these columns if it is not there."""
     if table_exists(path):
         return open_table(path)
-    return create_table(path, schema=schema, partition_by=list(partition_by), grams=grams, exist_ok=True)
+    return create_table(path, schema=schema, partition_by=list(partition_by), grams=grams, rules=rules, exist_ok=True)

@@ -36,7 +36,7 @@ class WriteTask:
     def of(cls, table: Table, *, segment_bytes: int = SEGMENT_BYTES) -> "WriteTask":
         """For tasks that write to this table."""
         shape = table.shape
-        options = SegmentOptions(searchable=False, gram_fields=table.gram_fields)
+        options = SegmentOptions(searchable=False, gram_fields=table.gram_fields, rules=table.rules)
         return cls(shape, scratch_options(options, Folder.of(shape.uri)), segment_bytes)
 
     @property

@@ -4,16 +4,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from coprlake.config import FULL_SIGNATURE_BITS, MEMORY_LIMIT_BYTES, MERGEABLE_BYTES, POSTING_LIMIT, SIGNATURE_BITS
+from coprlake.config import MEMORY_LIMIT_BYTES, MERGEABLE_BYTES, POSTING_LIMIT
 from coprlake.errors import FormatError
 from coprlake.files import Folder
 from coprlake.segment.assigner import record_bytes
-from coprlake.segment.indexing import BatchIndexer
+from coprlake.segment.indexing import BatchIndexer, signature_bits
 from coprlake.segment.sealed import SealedSegment
-from coprlake.segment.sidecar import encode_sidecar, sidecar_name
+from coprlake.segment.sidecar import IndexPlan, encode_sidecar, sidecar_name
 from coprlake.sketch.sealing import encode
 from coprlake.sketch.spilling import SketchWriter
 from coprlake.table.progress import Progress
+from coprlake.tokens.rules import RULE_SETS
 
 
 @dataclass
@@ -40,7 +41,7 @@ def index(
     folder: Folder,
     segments: Sequence[SealedSegment],
     *,
-    gram_fields: frozenset[str] = frozenset(),
+    plan: IndexPlan | None = None,
     rebuild: bool = False,
     progress: Progress | None = None,
 ) -> IndexReport:
@@ -52,7 +53,7 @@ def index(
             report.skipped += 1
         else:
             try:
-                _index_segment(folder, segment, gram_fields, report)
+                _index_segment(folder, segment, plan or IndexPlan(), report)
             except FormatError as error:
                 report.problems.append(str(error))
         if progress is not None:
@@ -72,12 +73,12 @@ def _is_sound(segment: SealedSegment) -> bool:
     return segment.sidecar is not None
 
 
-def _index_segment(folder: Folder, segment: SealedSegment, gram_fields: frozenset[str], report: IndexReport) -> None:
+def _index_segment(folder: Folder, segment: SealedSegment, plan: IndexPlan, report: IndexReport) -> None:
     batch_count = segment.metadata.num_row_groups
     if batch_count > POSTING_LIMIT:
         report.problems.append(f"{segment.name}: has {batch_count} row groups; a sketch knows {POSTING_LIMIT} at most")
         return
-    indexer = BatchIndexer(gram_fields, segment.constants)
+    indexer = BatchIndexer(plan, segment.constants)
     raw_bytes = 0
     stored = [name for name in segment.schema.names if name not in segment.constants]
     with SketchWriter(MEMORY_LIMIT_BYTES) as sketch:
@@ -86,8 +87,8 @@ def _index_segment(folder: Folder, segment: SealedSegment, gram_fields: frozense
             raw_bytes += sum(int(record_bytes(part).sum()) for part in records.to_batches())
             for fingerprints in indexer.tokens(records):
                 sketch.insert(fingerprints, batch)
-        bits = FULL_SIGNATURE_BITS if raw_bytes < MERGEABLE_BYTES else SIGNATURE_BITS
-        pieces, _ = encode(sketch.merged(), signature_bits=bits)
+        bits = signature_bits(plan.rules, mergeable=raw_bytes < MERGEABLE_BYTES)
+        pieces, _ = encode(sketch.merged(), signature_bits=bits, rules=RULE_SETS[plan.rules])
     entry = segment.entry
     description = indexer.describe(entry.name, entry.data_bytes, segment.metadata.num_rows, batch_count, raw_bytes)
     sidecar = encode_sidecar(pieces, replace(description, modified_ns=entry.modified_ns))

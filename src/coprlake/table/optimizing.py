@@ -15,18 +15,17 @@ from coprlake.config import (
     OPTIMIZED_LEVEL,
     OPTIMIZED_SEGMENT_BYTES,
     POSTING_LIMIT,
-    SIGNATURE_BITS,
 )
 from coprlake.errors import FormatError
 from coprlake.files import Folder
 from coprlake.records import TIMESTAMP
 from coprlake.segment.assigner import record_bytes
 from coprlake.segment.data_file import DataFileWriter, storage_schema
-from coprlake.segment.indexing import BatchIndexer
+from coprlake.segment.indexing import BatchIndexer, signature_bits
 from coprlake.segment.mutable import SegmentReport
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import ALWAYS, time_range
-from coprlake.segment.sidecar import Description, encode_sidecar, joined_kinds, sidecar_name
+from coprlake.segment.sidecar import Description, IndexPlan, encode_sidecar, joined_kinds, sidecar_name
 from coprlake.sketch.merge import add_sealed
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.sealing import encode
@@ -36,6 +35,7 @@ from coprlake.table.partitioning import fresh_name, log_text
 from coprlake.table.progress import Progress
 from coprlake.table.segmenter import remove_segment
 from coprlake.table.snapshot import Snapshot
+from coprlake.tokens.rules import RULE_SETS
 
 
 @dataclass
@@ -91,7 +91,7 @@ def optimize(
     target_bytes: int = OPTIMIZED_SEGMENT_BYTES,
     level: int = OPTIMIZED_LEVEL,
     full: bool = False,
-    gram_fields: frozenset[str] = frozenset(),
+    plan: IndexPlan | None = None,
     progress: Progress | None = None,
 ) -> OptimizeReport:
     """Merge small segments of each partition; one commit a merged segment, so that little is lost to a conflict.
@@ -102,7 +102,8 @@ def optimize(
         target_bytes: raw size of a segment.
         level: zstd level of the new data files.
         full: rewrite every segment, also those that are large enough, and keep no whole fingerprints.
-        gram_fields: of segments that have to be tokenized again; see `BatchIndexer`.
+        plan: how segments are indexed that have to be tokenized again, because they keep no whole fingerprints or
+            were indexed by other rules.
         progress: see `Progress`.
 
     Raises:
@@ -111,7 +112,7 @@ def optimize(
     started = time.perf_counter()
     report = OptimizeReport(segments_before=len(snapshot.segments), segments_after=len(snapshot.segments))
     for group in groups_to_merge(snapshot.segments, target_bytes, full=full):
-        merged = merge(log.folder, log.partition_by, group, level, gram_fields, full=full, progress=progress)
+        merged = merge(log.folder, log.partition_by, group, level, plan or IndexPlan(), full=full, progress=progress)
         try:
             commit_merged(log, [(group, merged)], report)
         except BaseException:
@@ -136,7 +137,7 @@ def merge(
     partition_by: Sequence[str],
     group: Sequence[SealedSegment],
     level: int,
-    gram_fields: frozenset[str],
+    plan: IndexPlan,
     *,
     full: bool,
     progress: Progress | None = None,
@@ -145,7 +146,7 @@ def merge(
     name = _name_beside(partition_by, group[0])
     merger = None
     try:
-        merger = SegmentMerger(folder, name, group, level=level, full=full, gram_fields=gram_fields)
+        merger = SegmentMerger(folder, name, group, level=level, full=full, plan=plan)
         return Merged(merger.run(progress), merger.tokenized_again)
     except BaseException:
         if merger is not None:
@@ -189,7 +190,7 @@ class SegmentMerger:
         *,
         level: int,
         full: bool,
-        gram_fields: frozenset[str],
+        plan: IndexPlan,
     ) -> None:
         self.name = name
         self.tokenized_again = 0
@@ -199,7 +200,8 @@ class SegmentMerger:
         self._schema = _joint_schema(segments)
         self._writer = DataFileWriter(folder, self.name, self._schema, level)
         self._sketch = MutableSketch(None)
-        self._indexer = BatchIndexer(gram_fields, segments[0].constants)
+        self._rules = plan.rules
+        self._indexer = BatchIndexer(plan, segments[0].constants)
         self._waiting: list[pa.Table] = []
         self._waiting_bytes = 0
         self._batch_count = 0
@@ -221,9 +223,8 @@ class SegmentMerger:
         entry = self._folder.entry(self.name)
         assert entry is not None
         merged = time.perf_counter()
-        keeps_fingerprints = not self._full and self._raw_bytes < MERGEABLE_BYTES
-        bits = FULL_SIGNATURE_BITS if keeps_fingerprints else SIGNATURE_BITS
-        pieces, sketch_report = encode(self._sketch, signature_bits=bits)
+        bits = signature_bits(self._rules, mergeable=not self._full and self._raw_bytes < MERGEABLE_BYTES)
+        pieces, sketch_report = encode(self._sketch, signature_bits=bits, rules=RULE_SETS[self._rules])
         sidecar = encode_sidecar(pieces, self._description(entry.size_bytes))
         self._folder.write(sidecar_name(self.name), sidecar)
         parts = dict(sketch_report.bytes_by_part)
@@ -246,7 +247,7 @@ class SegmentMerger:
 
     def _add(self, segment: SealedSegment) -> None:
         """Copy the batches of a segment, and take over its sketch if it has whole fingerprints."""
-        mergeable = _is_mergeable(segment)
+        mergeable = _is_mergeable(segment, RULE_SETS[self._rules])
         numbers = np.zeros(segment.batch_count, np.int64)
         for batch in range(segment.batch_count):
             records = segment.read(batch, self._schema.names)
@@ -292,9 +293,11 @@ class SegmentMerger:
         )
 
 
-def _is_mergeable(segment: SealedSegment) -> bool:
-    """Whether the sketch can be taken over; one that is damaged is built again from the data."""
+def _is_mergeable(segment: SealedSegment, rules: int) -> bool:
+    """Whether the sketch can be taken over; one that is damaged or of other rules is built again from the data."""
     if segment.sidecar is None or segment.sidecar.sketch.signature_bits != FULL_SIGNATURE_BITS:
+        return False
+    if segment.sidecar.sketch.header.rules_version != rules:
         return False
     try:
         segment.sidecar.sketch.verify()

@@ -8,7 +8,6 @@ import numpy as np
 from coprlake.errors import CoprlakeError
 from coprlake.segment.indexing import BatchIndexer
 from coprlake.segment.sealed import SealedSegment
-from coprlake.segment.sidecar import BOTH, GRAMS
 from coprlake.table.progress import Progress
 
 
@@ -78,8 +77,7 @@ def _verify_tokens(segment: SealedSegment, report: VerifyReport) -> None:
     """The law: the sketch leaves each batch for each of its tokens."""
     assert segment.sidecar is not None
     sketch = segment.sidecar.sketch
-    grams = frozenset(n for n, kind in segment.sidecar.description.fields.items() if kind in (GRAMS, BOTH))
-    indexer = BatchIndexer(grams, segment.constants)
+    indexer = BatchIndexer(segment.sidecar.description.plan, segment.constants)
     stored = [name for name in segment.schema.names if name not in segment.constants]
     lists: dict[int, set[int]] = {}
     for batch in range(segment.batch_count):

@@ -7,7 +7,7 @@ of its own (`ID`) that tells it from its likes.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
+from coprlake.config import Rules
 from coprlake.predicate.predicates import OneOf, Predicate
 from coprlake.records import ATTRIBUTES, DAY, SOURCE, TIMESTAMP
 from coprlake.segment.mutable import SegmentOptions
@@ -174,6 +175,32 @@ def sealed_with_short_signatures(folder: Path, rows: list[Row]) -> Stored:
     table = create_table(folder, partition_by=None, grams=[USERAPP, SOURCE])
     _append(table, rows, SegmentOptions(batch_bytes=40, slot_count=2, signature_bits=1))
     return Stored(table, rows)
+
+
+@_variant
+def sealed_by_the_rules_of_the_paper(folder: Path, rows: list[Row]) -> Stored:
+    """Rules 1-8 and no winnowed grams, as in tables of earlier versions."""
+    table = create_table(folder, partition_by=None, rules="paper")
+    _append(table, rows)
+    return Stored(open_table(folder), rows)
+
+
+@_variant
+def of_mixed_rules(folder: Path, rows: list[Row]) -> Stored:
+    """Old segments and new ones in one table."""
+    table = create_table(folder, partition_by=None, grams=[USERAPP])
+    rules: list[Rules] = ["paper", "winnowed"]
+    for number in range(0, len(rows), 2):
+        _append(table, rows[number : number + 2], replace(SMALL, rules=rules[number // 2 % 2]))
+    return Stored(table, rows)
+
+
+@_variant
+def of_mixed_rules_optimized(folder: Path, rows: list[Row]) -> Stored:
+    """Old segments and new ones, merged into one by the table's rules."""
+    stored = of_mixed_rules(folder, rows)
+    stored.table.optimize()
+    return stored
 
 
 @_variant

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from coprlake.sketch.algebra import And, Expression, Token
+from coprlake.tokens.fingerprint import BASE
+from coprlake.tokens.rules import SYMBOLS
 
 _RUN = re.compile(
     rb"(?P<word>[0-9a-z]+)"
@@ -54,6 +56,74 @@ def tokens_of(line: bytes, grams: bool = True) -> set[bytes]:
         for kind, run in runs:
             tokens |= _grams_of(kind, run)
     return tokens
+
+
+def rule_set_2_of(line: bytes, seed: int = 0) -> tuple[set[bytes], set[bytes]]:
+    """The tokens of a line by rule set 2: those of rules 1-8 that it keeps, and the winnowed grams of rule 9."""
+    runs = runs_of(line)
+    tokens = {run for kind, run in runs if kind == "word" and (len(run) < 16 or not _has_digit(run))}
+    tokens |= {run for kind, run in runs if kind in ("mark", "foreign")}
+    for i in range(len(runs) - 2):
+        if _is_link(runs[i : i + 3]) and _is_kept_pair(runs, i):
+            tokens.add(_joined(runs[i : i + 3]))
+    for i in range(len(runs) - 4):
+        triple = _joined(runs[i : i + 5])
+        if _is_link(runs[i : i + 3], b".") and _is_link(runs[i + 2 : i + 5], b".") and len(triple) >= 11:
+            tokens.add(triple)
+    for kind, run in runs:
+        tokens |= _grams_of(kind, run)
+    return tokens, {gram for run in re.split(rb"[\x00-\x20]+", line.lower()) for gram in winnowed_of(run, seed)}
+
+
+def _is_kept_pair(runs: list[tuple[str, bytes]], i: int) -> bool:
+    """A short one with a word without digits, or two numbers in a longer chain of dots."""
+    left, separator, right = (run for _, run in runs[i : i + 3])
+    if not (_has_digit(left) and _has_digit(right)):
+        return len(left) + len(right) + 1 < 11
+    before = runs[i - 1][1] if i else b""
+    after = runs[i + 3][1] if i + 3 < len(runs) else b""
+    return left.isdigit() and right.isdigit() and separator == b"." and (before[-1:] == b"." or after[:1] == b".")
+
+
+def winnowed_of(run: bytes, seed: int = 0) -> set[bytes]:
+    """Rule 9 for lower-cased bytes without a blank: the first gram, in the order of the field, of each window."""
+    return {min(_grams_in(window), key=lambda gram: _gram_order(gram, seed)) for window in _windows(run, 11)}
+
+
+def _grams_in(window: bytes) -> Iterator[bytes]:
+    """The grams that lie in a window: of six bytes, or of seven if six are digits and dots."""
+    for i in range(6):
+        size = 7 if re.fullmatch(rb"[0-9.]{6}", window[i : i + 6]) else 6
+        if i + size <= 11:
+            yield window[i : i + size]
+
+
+def _gram_order(gram: bytes, seed: int) -> tuple[int, int, int]:
+    """Least pair in the middle first, then at an end, then elsewhere; then by 30 bits, and by the fingerprint."""
+    symbols = [int(SYMBOLS[byte]) for byte in gram[:6]]
+    pairs = [(left << 8 | right) * 0x9E3779B97F4A7C15 % 2**64 for left, right in pairwise(symbols)]
+    least = min(pairs)
+    place = 0 if pairs[2] == least else 1 if least in (pairs[0], pairs[4]) else 2
+    mixed = _mixed_gram(gram, seed)
+    return place, mixed % 2**30, mixed >> 32
+
+
+def gram_fingerprint(gram: bytes, seed: int = 0) -> int:
+    """The fingerprint of a winnowed gram, which is not that of a word that reads the same."""
+    return _mixed_gram(gram, seed) >> 32 or 1
+
+
+def _mixed_gram(gram: bytes, seed: int) -> int:
+    polynomial = 0
+    for byte in gram:
+        polynomial = (polynomial * int(BASE) + int(SYMBOLS[byte])) % 2**64
+    mixed = polynomial ^ seed ^ 0xB5026F5AA96619E9
+    mixed = (mixed ^ mixed >> 32) * 0xFF51AFD7ED558CCD % 2**64
+    return (mixed ^ mixed >> 32) * 0xC4CEB9FE1A85EC53 % 2**64
+
+
+def _has_digit(run: bytes) -> bool:
+    return any(byte in b"0123456789" for byte in run)
 
 
 def _is_link(runs: list[tuple[str, bytes]], separators: Iterable[int] = _SEPARATORS) -> bool:

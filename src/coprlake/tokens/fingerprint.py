@@ -24,13 +24,24 @@ _ZERO: Final = np.uint64(0)
 
 
 @kernel
-def finish(polynomial: np.uint64, seed: np.uint64) -> np.uint32:
-    """The fingerprint of a polynomial in a field (the mixing is that of MurmurHash3's 64-bit finalizer)."""
+def mix(polynomial: np.uint64, seed: np.uint64) -> np.uint64:
+    """64 bits that depend on all bits of both: the finalizer of MurmurHash3, with shifts of 32."""
     mixed = polynomial ^ seed
     mixed = (mixed ^ (mixed >> _HALF)) * _MIX1
-    mixed = (mixed ^ (mixed >> _HALF)) * _MIX2
+    return (mixed ^ (mixed >> _HALF)) * _MIX2
+
+
+@kernel
+def upper_half(mixed: np.uint64) -> np.uint32:
+    """The fingerprint in what `mix` gives."""
     half = np.uint32(mixed >> _HALF)
     return half if half != 0 else np.uint32(1)
+
+
+@kernel
+def finish(polynomial: np.uint64, seed: np.uint64) -> np.uint32:
+    """The fingerprint of a polynomial in a field."""
+    return upper_half(mix(polynomial, seed))
 
 
 @kernel

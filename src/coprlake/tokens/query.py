@@ -11,29 +11,39 @@ from typing import Final
 
 import numpy as np
 
+from coprlake.config import RULES, Rules
 from coprlake.kernel import U8Array, U32Array, U64Array, i64, kernel
 from coprlake.records import CONTENT
 from coprlake.tokens.fingerprint import as_bytes, field_seed, fingerprint, polynomial_of
-from coprlake.tokens.rules import LAST_BLANK, LAST_MARK, LAST_WORD, SYMBOLS
-from coprlake.tokens.scanner import COUNT, Seen, add_character_pairs, add_token, new_seen, scan_chunk
+from coprlake.tokens.rules import LAST_BLANK, LAST_MARK, LAST_WORD, SYMBOLS, WINNOWED, WORDS, rule_set
+from coprlake.tokens.scanner import add_character_pairs, chunk_end, new_seen, scan_chunk
+from coprlake.tokens.seen import COUNT, Seen, add_token
+from coprlake.tokens.winnowing import add_winnowed
 
 
-def term_tokens(text: str | bytes, field: str = CONTENT, *, grams: bool | None = None) -> U32Array:
+def term_tokens(
+    text: str | bytes, field: str = CONTENT, *, grams: bool | None = None, rules: Rules = RULES
+) -> U32Array:
     """The fingerprints that every line with `text` as a whole term has.
 
     Args:
         text: one token, or several with whatever stands between them.
         field: the field that is searched.
-        grams: whether that field was indexed with rules 6-8; by default the log line is and other fields are not, as
-            in `BatchScanner.scan`. Say True only if it was: otherwise lines are lost. The grams of whole tokens follow
+        grams: whether that field was indexed with grams; by default the log line is and other fields are not, as in
+            `BatchScanner.scan`. Say True only if it was: otherwise lines are lost. The grams of whole tokens follow
             from the tokens, but looking for them too makes a false positive much rarer.
+        rules: the rules that it was indexed by.
     """
-    return piece_tokens(text, field, left_open=False, right_open=False, grams=grams)
+    number = rule_set(rules, grams=field == CONTENT if grams is None else grams)
+    return piece_tokens(text, field, left_open=False, right_open=False, rules=number)
 
 
-def contains_tokens(text: str | bytes, field: str = CONTENT, *, grams: bool | None = None) -> U32Array:
+def contains_tokens(
+    text: str | bytes, field: str = CONTENT, *, grams: bool | None = None, rules: Rules = RULES
+) -> U32Array:
     """The fingerprints that every line with `text` anywhere in it has; arguments as of `term_tokens`."""
-    return piece_tokens(text, field, left_open=True, right_open=True, grams=grams)
+    number = rule_set(rules, grams=field == CONTENT if grams is None else grams)
+    return piece_tokens(text, field, left_open=True, right_open=True, rules=number)
 
 
 def value_tokens(value: str | bytes, field: str) -> U32Array:
@@ -41,19 +51,19 @@ def value_tokens(value: str | bytes, field: str) -> U32Array:
     return np.array([fingerprint(value, field)], np.uint32)
 
 
-def piece_tokens(
-    text: str | bytes, field: str = CONTENT, *, left_open: bool, right_open: bool, grams: bool | None = None
-) -> U32Array:
-    """The fingerprints that every line with this piece has, whose ends may be open: a prefix, for instance."""
+def piece_tokens(text: str | bytes, field: str = CONTENT, *, left_open: bool, right_open: bool, rules: int) -> U32Array:
+    """The fingerprints that every line with this piece has, whose ends may be open: a prefix, for instance.
+
+    `rules` is WORDS, PAPER or WINNOWED, as the field was indexed.
+    """
     data = np.frombuffer(as_bytes(text), np.uint8)
-    has_grams = field == CONTENT if grams is None else grams
     seed = field_seed(field)
     if len(data) > _SHORT_TEXT_BYTES:
         seen = new_seen(longest_batch_bytes=len(data))
-        _scan_piece(data, left_open, right_open, seed, has_grams, seen)
+        _scan_piece(data, left_open, right_open, seed, rules, seen)
         return seen.out[: seen.sizes[COUNT]].copy()
     seen, memory = _seen_of_this_thread()
-    _scan_piece(data, left_open, right_open, seed, has_grams, seen)
+    _scan_piece(data, left_open, right_open, seed, rules, seen)
     tokens = seen.out[: seen.sizes[COUNT]].copy()
     memory.fill(0)
     return tokens
@@ -93,7 +103,7 @@ def symbol_class(symbol: int) -> int:
 
 
 @kernel
-def _scan_piece(data: U8Array, left_open: bool, right_open: bool, seed: np.uint64, grams: bool, seen: Seen) -> None:
+def _scan_piece(data: U8Array, left_open: bool, right_open: bool, seed: np.uint64, rules: int, seen: Seen) -> None:
     """Add the tokens that a line with this piece must have; `seen` has room (fewer would only prune less)."""
     end = len(data)
     if end == 0:
@@ -109,10 +119,22 @@ def _scan_piece(data: U8Array, left_open: bool, right_open: bool, seed: np.uint6
             last -= 1
     if first > last:  # a single run with two open ends
         first, last = end, end
-    if grams:
+    if rules > WORDS:
         _scan_cut_run(data, 0, first, left_open, right_open and first == end, seed, seen)
         _scan_cut_run(data, last, end, False, True, seed, seen)
-    scan_chunk(data, first, last, seed, grams, seen)
+    scan_chunk(data, first, last, seed, rules, seen)
+    if rules == WINNOWED:
+        _winnow_piece(data, seed, seen)
+
+
+@kernel
+def _winnow_piece(data: U8Array, seed: np.uint64, seen: Seen) -> None:
+    """Rule 9 for each run of the piece: a window inside of it stands in the line, too, whatever goes on around it."""
+    start, end = 0, len(data)
+    while start < end:
+        stop = chunk_end(data, start, end)
+        add_winnowed(data, start, stop, seed, seen)
+        start = stop + 1
 
 
 @kernel

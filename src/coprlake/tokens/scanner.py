@@ -6,13 +6,14 @@ of 6 KiB, a longer token by a hash set that fits the second-level cache. So the 
 a few cycles each time, and the token map sees it once.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from coprlake.bits.sequence import low_mask
 from coprlake.bits.words import count_ones
+from coprlake.config import RULES, Rules
 from coprlake.kernel import I32Array, I64Array, U8Array, U32Array, U64Array, i64, kernel, word_of
 from coprlake.records import CONTENT
 from coprlake.tokens.columns import string_buffers
@@ -23,11 +24,19 @@ from coprlake.tokens.rules import (
     GRAM_RADIX,
     IS_SEPARATOR,
     LAST_BLANK,
+    LAST_DIGIT,
     LAST_MARK,
     LAST_WORD,
+    LONG_WORD_BYTES,
     SYMBOLS,
+    WINDOW_BYTES,
+    WINNOWED,
+    WORDS,
     character_end,
+    rule_set,
 )
+from coprlake.tokens.seen import COUNT, LONG_COUNT, Seen, add_gram, add_token, is_new_gram, is_new_token
+from coprlake.tokens.winnowing import add_winnowed
 
 _ONE: Final = np.uint64(1)
 _ZERO: Final = np.uint64(0)
@@ -41,64 +50,9 @@ LONG_CHUNK_CACHE_BITS: Final = 13
 _ROOM: Final = 1 << 16
 """What one run of ASCII can add at the most: every gram of its class, and its own tokens."""
 
-COUNT, LONG_COUNT = 0, 1
-"""Where `Seen.sizes` holds the number of fingerprints in `out`, and how many of them are in `long_tokens`."""
-
-
-class Seen(NamedTuple):
-    """The tokens that the batch has had already."""
-
-    word_grams: U64Array  # a bit for each gram number of word symbols
-    mark_grams: U64Array  # a bit for each gram number of marks
-    long_tokens: U32Array  # open-addressed set of fingerprints, 0 = free; its length is a power of two
-    chunks: U64Array  # direct-mapped cache of chunks of up to 16 bytes that were scanned, two words each
-    long_chunks: I64Array  # the same for longer ones: start and size of each
-    sizes: I64Array
-    out: U32Array
-
 
 @kernel
-def _is_new_gram(bits: U64Array, number: int) -> bool:
-    """Set bit `number`; whether it was not set before."""
-    bit = _ONE << np.uint64(number & 63)
-    word = bits[number >> 6]
-    bits[number >> 6] = word | bit
-    return (word & bit) == _ZERO
-
-
-@kernel
-def _is_new_token(table: U32Array, fingerprint: np.uint32) -> bool:
-    """Put `fingerprint` into the set; whether it was not there before. The set must have a free slot."""
-    mask = len(table) - 1
-    slot = i64(fingerprint) & mask
-    while table[slot] != 0:
-        if table[slot] == fingerprint:
-            return False
-        slot = (slot + 1) & mask
-    table[slot] = fingerprint
-    return True
-
-
-@kernel
-def add_token(polynomial: np.uint64, seed: np.uint64, seen: Seen) -> None:
-    """Report a token of more than three symbols unless the batch has had it."""
-    fingerprint = finish(polynomial, seed)
-    if _is_new_token(seen.long_tokens, fingerprint):
-        seen.out[seen.sizes[COUNT]] = fingerprint
-        seen.sizes[COUNT] += 1
-        seen.sizes[LONG_COUNT] += 1
-
-
-@kernel
-def _add_gram(bits: U64Array, number: int, polynomial: np.uint64, seed: np.uint64, seen: Seen) -> None:
-    """Report a token of one to three symbols unless the batch has had it."""
-    if _is_new_gram(bits, number):
-        seen.out[seen.sizes[COUNT]] = finish(polynomial, seed)
-        seen.sizes[COUNT] += 1
-
-
-@kernel
-def _scan_marks(data: U8Array, start: int, end: int, seed: np.uint64, grams: bool, seen: Seen) -> int:
+def _scan_marks(data: U8Array, start: int, end: int, seed: np.uint64, rules: int, seen: Seen) -> int:
     """Rules 2 and 7 for the run of marks at `start`; returns where the run ends."""
     polynomial = _ZERO
     last, last_two, number = 0, 0, 0
@@ -110,22 +64,22 @@ def _scan_marks(data: U8Array, start: int, end: int, seed: np.uint64, grams: boo
         mark = symbol - LAST_WORD
         number = last_two * GRAM_RADIX + mark
         polynomial = polynomial * BASE + np.uint64(symbol)
-        if grams:
+        if rules > WORDS:
             one = np.uint64(symbol)
-            _add_gram(seen.mark_grams, mark, one, seed, seen)
+            add_gram(seen.mark_grams, mark, one, seed, seen)
             if last > 0:
                 two = np.uint64(last + LAST_WORD) * BASE + one
-                _add_gram(seen.mark_grams, last * GRAM_RADIX + mark, two, seed, seen)
+                add_gram(seen.mark_grams, last * GRAM_RADIX + mark, two, seed, seen)
                 if last_two > GRAM_RADIX:
                     three = np.uint64(last_two // GRAM_RADIX + LAST_WORD) * BASE * BASE + two
-                    _add_gram(seen.mark_grams, number, three, seed, seen)
+                    add_gram(seen.mark_grams, number, three, seed, seen)
         last_two = last * GRAM_RADIX + mark
         last = mark
         i += 1
     if i - start > 3:
         add_token(polynomial, seed, seen)
     else:
-        _add_gram(seen.mark_grams, number, polynomial, seed, seen)
+        add_gram(seen.mark_grams, number, polynomial, seed, seen)
     return i
 
 
@@ -140,10 +94,10 @@ def add_character_pairs(data: U8Array, start: int, end: int, seed: np.uint64, se
 
 
 @kernel
-def _scan_foreign(data: U8Array, start: int, end: int, seed: np.uint64, grams: bool, seen: Seen) -> int:
+def _scan_foreign(data: U8Array, start: int, end: int, seed: np.uint64, rules: int, seen: Seen) -> int:
     """Rules 3 and 8 for the non-ASCII run `data[start:end]`; returns `end`."""
     add_token(polynomial_of(data, start, end), seed, seen)
-    if grams:
+    if rules > WORDS:
         add_character_pairs(data, start, end, seed, seen)
     return end
 
@@ -157,13 +111,39 @@ def _foreign_end(data: U8Array, start: int, end: int) -> int:
 
 
 @kernel
-def scan_chunk(data: U8Array, i: int, end: int, seed: np.uint64, grams: bool, seen: Seen) -> bool:
+def _keeps_pair(
+    data: U8Array,
+    begin: int,
+    previous_start: int,
+    previous_digits: int,
+    start: int,
+    digits: int,
+    stop: int,
+    end: int,
+) -> bool:
+    """Whether rule set 2 has the pair ``data[previous_start:stop]``, of which the second word begins at `start`.
+
+    It has pairs that are shorter than a window, unless there are digits in both words: times and fractions would be
+    most of them. But two numbers in a longer chain of dots are a part of an address, and stay.
+    """
+    if digits == 0 or previous_digits == 0:
+        return stop - previous_start < WINDOW_BYTES
+    if data[start - 1] != DOT or digits < stop - start or previous_digits < start - 1 - previous_start:
+        return False
+    return (stop < end and data[stop] == DOT) or (previous_start > begin and data[previous_start - 1] == DOT)
+
+
+@kernel
+def scan_chunk(data: U8Array, i: int, end: int, seed: np.uint64, rules: int, seen: Seen) -> bool:
     """Add the tokens of ``data[i:end]``, which has no blank on either side; False if `seen` has no room for them."""
     long_limit = len(seen.long_tokens) // 2
     linked = 0  # runs before this one that hang together by single separators: 0, 1, or 2 if by dots
     separator = _ZERO
     previous = _ZERO
     previous_pair = _ZERO
+    begin = i
+    start, previous_start, first_start = i, i, i
+    digits, previous_digits = 0, 0
     while i < end:
         symbol = i64(SYMBOLS[data[i]])
         if symbol > LAST_MARK and symbol <= LAST_BLANK:
@@ -175,12 +155,13 @@ def scan_chunk(data: U8Array, i: int, end: int, seed: np.uint64, grams: bool, se
             stop = _foreign_end(data, i, end)
             if seen.sizes[LONG_COUNT] + (stop - i) > long_limit or len(seen.out) - seen.sizes[COUNT] < stop - i:
                 return False
-            i = _scan_foreign(data, i, stop, seed, grams, seen)
+            i = _scan_foreign(data, i, stop, seed, rules, seen)
             continue
         if symbol > LAST_WORD:
-            i = _scan_marks(data, i, end, seed, grams, seen)
+            i = _scan_marks(data, i, end, seed, rules, seen)
             continue
-        start = i
+        first_start, previous_start, previous_digits = previous_start, start, digits
+        start, digits = i, 0
         polynomial = _ZERO
         power = _ONE
         last, last_two = 0, 0
@@ -188,7 +169,8 @@ def scan_chunk(data: U8Array, i: int, end: int, seed: np.uint64, grams: bool, se
             number = last_two * GRAM_RADIX + symbol
             polynomial = polynomial * BASE + np.uint64(symbol)
             power = power * BASE
-            if grams and last_two > GRAM_RADIX and _is_new_gram(seen.word_grams, number):
+            digits += 1 if symbol <= LAST_DIGIT else 0
+            if rules > WORDS and last_two > GRAM_RADIX and is_new_gram(seen.word_grams, number):
                 upper = np.uint64(last_two // GRAM_RADIX) * BASE + np.uint64(last)
                 seen.out[seen.sizes[COUNT]] = finish(upper * BASE + np.uint64(symbol), seed)
                 seen.sizes[COUNT] += 1
@@ -200,26 +182,41 @@ def scan_chunk(data: U8Array, i: int, end: int, seed: np.uint64, grams: bool, se
             symbol = i64(SYMBOLS[data[i]])
             if symbol > LAST_WORD:
                 break
-        if i - start > 3:
+        if i - start <= 3:
+            add_gram(seen.word_grams, number, polynomial, seed, seen)
+        elif rules != WINNOWED or i - start < LONG_WORD_BYTES or digits == 0:
             add_token(polynomial, seed, seen)
-        else:
-            _add_gram(seen.word_grams, number, polynomial, seed, seen)
         pair = _ZERO
         if linked > 0:  # rule 4
             joint = separator * power + polynomial
             pair = previous * BASE * power + joint
-            add_token(pair, seed, seen)
-            if linked > 1:  # rule 5
+            if rules != WINNOWED or _keeps_pair(data, begin, previous_start, previous_digits, start, digits, i, end):
+                add_token(pair, seed, seen)
+            if linked > 1 and (rules != WINNOWED or i - first_start >= WINDOW_BYTES):  # rule 5
                 add_token(previous_pair * BASE * power + joint, seed, seen)
         if i + 1 < end and IS_SEPARATOR[data[i]] and SYMBOLS[data[i + 1]] <= LAST_WORD:
             dot = data[i] == DOT
             linked = 2 if dot and linked > 0 and separator == np.uint64(SYMBOLS[DOT]) else 1
             separator = np.uint64(symbol)
             previous, previous_pair = polynomial, pair
-            _add_gram(seen.mark_grams, symbol - LAST_WORD, separator, seed, seen)
+            add_gram(seen.mark_grams, symbol - LAST_WORD, separator, seed, seen)
             i += 1
         else:
             linked = 0
+    return True
+
+
+@kernel
+def scan_run(data: U8Array, start: int, end: int, seed: np.uint64, rules: int, seen: Seen) -> bool:
+    """Add the tokens of a run without a blank: `scan_chunk`, and rule 9 if that is one of the rules."""
+    if not scan_chunk(data, start, end, seed, rules, seen):
+        return False
+    if rules == WINNOWED and end - start >= WINDOW_BYTES:
+        if seen.sizes[LONG_COUNT] + (end - start) > len(seen.long_tokens) // 2:
+            return False
+        if len(seen.out) - seen.sizes[COUNT] < end - start:
+            return False
+        add_winnowed(data, start, end, seed, seen)
     return True
 
 
@@ -265,7 +262,7 @@ def _is_new_long_chunk(long_chunks: I64Array, data: U8Array, start: int, end: in
 
 
 @kernel
-def _chunk_end(data: U8Array, start: int, end: int) -> int:
+def chunk_end(data: U8Array, start: int, end: int) -> int:
     """``next((i for i in range(start, end) if data[i] <= 0x20), end)``, eight bytes at a time."""
     while start + 8 <= end:
         size = _bytes_before_blank(word_of(data, start))
@@ -278,12 +275,12 @@ def _chunk_end(data: U8Array, start: int, end: int) -> int:
 
 
 @kernel
-def scan_lines(data: U8Array, starts: I32Array | I64Array, line: int, seed: np.uint64, grams: bool, seen: Seen) -> int:
+def scan_lines(data: U8Array, starts: I32Array | I64Array, line: int, seed: np.uint64, rules: int, seen: Seen) -> int:
     """Add the tokens of ``data[starts[i]:starts[i + 1]]`` for each line ``i`` from `line` on to `seen`.
 
     ``out = {fingerprint(t) for i in lines for t in naive_tokens(line_i)}``, each once. Returns the number of the
     first line that was not finished because `seen` had no room (scan it again: what it had added is not added
-    twice), or the number of lines. `grams` chooses rules 1-8 or 1-5.
+    twice), or the number of lines. `rules` is WORDS, PAPER or WINNOWED.
 
     No token crosses a blank, so a chunk between blanks that the batch has had already adds nothing. The cache of
     chunks forgets when two share a slot, and compares bytes, not hashes: it may cost time, never a token. Cost:
@@ -299,7 +296,7 @@ def scan_lines(data: U8Array, starts: I32Array | I64Array, line: int, seed: np.u
                 i += 1
                 continue
             if i > safe_end:
-                stop = _chunk_end(data, i, end)
+                stop = chunk_end(data, i, end)
                 fresh = True
             else:
                 first, second = word_of(data, i), word_of(data, i + 8)
@@ -311,9 +308,9 @@ def scan_lines(data: U8Array, starts: I32Array | I64Array, line: int, seed: np.u
                     second &= low_mask(8 * more)
                     fresh = _is_new_short_chunk(seen.chunks, first, second)
                 else:
-                    stop = _chunk_end(data, stop, end)
+                    stop = chunk_end(data, stop, end)
                     fresh = _is_new_long_chunk(seen.long_chunks, data, i, stop)
-            if fresh and not scan_chunk(data, i, stop, seed, grams, seen):
+            if fresh and not scan_run(data, i, stop, seed, rules, seen):
                 return line
             i = stop
         line += 1
@@ -353,7 +350,7 @@ def scan_values(data: U8Array, starts: I32Array | I64Array, line: int, seed: np.
 def _refill(fingerprints: U32Array, table: U32Array) -> None:
     """Put all `fingerprints` into an empty, larger table."""
     for i in range(len(fingerprints)):
-        _is_new_token(table, fingerprints[i])
+        is_new_token(table, fingerprints[i])
 
 
 def new_seen(longest_batch_bytes: int | None = None) -> Seen:
@@ -387,6 +384,7 @@ class BatchScanner:
         *,
         grams: bool | None = None,
         whole_values: bool | None = None,
+        rules: Rules = RULES,
     ) -> U32Array:
         """The fingerprints of the distinct tokens of `strings`, in the order of their first occurrence.
 
@@ -395,13 +393,14 @@ class BatchScanner:
         Args:
             strings: a column of strings or bytes of any Arrow string type, also with nulls, slices or dictionaries.
             field: the field that the column is; tokens are scoped to it.
-            grams: rules 1-8, which `contains` needs; without, rules 1-5. By default the log line has them.
+            grams: what `contains` needs; without, rules 1-5. By default the log line has them.
             whole_values: each value is also one token, which equality needs. By default all other fields have them.
+            rules: which grams: those of the paper, rules 6-8, or winnowed ones as well.
 
         Returns:
             A view that is valid until the next call.
         """
-        grams = field == CONTENT if grams is None else grams
+        number = rule_set(rules, grams=field == CONTENT if grams is None else grams)
         whole_values = field != CONTENT if whole_values is None else whole_values
         seed = field_seed(field)
         self._clear()
@@ -410,7 +409,7 @@ class BatchScanner:
             data, starts = string_buffers(chunk)
             self._forget_chunks()
             line = 0
-            while (line := scan_lines(data, starts, line, seed, grams, self._seen)) < len(starts) - 1:
+            while (line := scan_lines(data, starts, line, seed, number, self._seen)) < len(starts) - 1:
                 self._grow(int(starts[line + 1] - starts[line]))
                 self._forget_chunks()
             line = 0

@@ -1,0 +1,71 @@
+"""The tokens that a batch has had already: what makes the same token many times cost a few cycles each time."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from coprlake.kernel import I64Array, U32Array, U64Array, i64, kernel
+from coprlake.tokens.fingerprint import finish
+
+_ONE: Final = np.uint64(1)
+_ZERO: Final = np.uint64(0)
+
+COUNT, LONG_COUNT = 0, 1
+"""Where `Seen.sizes` holds the number of fingerprints in `out`, and how many of them are in `long_tokens`."""
+
+
+class Seen(NamedTuple):
+    """The tokens that the batch has had already."""
+
+    word_grams: U64Array  # a bit for each gram number of word symbols
+    mark_grams: U64Array  # a bit for each gram number of marks
+    long_tokens: U32Array  # open-addressed set of fingerprints, 0 = free; its length is a power of two
+    chunks: U64Array  # direct-mapped cache of chunks of up to 16 bytes that were scanned, two words each
+    long_chunks: I64Array  # the same for longer ones: start and size of each
+    sizes: I64Array
+    out: U32Array
+
+
+@kernel
+def is_new_gram(bits: U64Array, number: int) -> bool:
+    """Set bit `number`; whether it was not set before."""
+    bit = _ONE << np.uint64(number & 63)
+    word = bits[number >> 6]
+    bits[number >> 6] = word | bit
+    return (word & bit) == _ZERO
+
+
+@kernel
+def is_new_token(table: U32Array, fingerprint: np.uint32) -> bool:
+    """Put `fingerprint` into the set; whether it was not there before. The set must have a free slot."""
+    mask = len(table) - 1
+    slot = i64(fingerprint) & mask
+    while table[slot] != 0:
+        if table[slot] == fingerprint:
+            return False
+        slot = (slot + 1) & mask
+    table[slot] = fingerprint
+    return True
+
+
+@kernel
+def add_fingerprint(fingerprint: np.uint32, seen: Seen) -> None:
+    """Report a token of more than three symbols unless the batch has had it."""
+    if is_new_token(seen.long_tokens, fingerprint):
+        seen.out[seen.sizes[COUNT]] = fingerprint
+        seen.sizes[COUNT] += 1
+        seen.sizes[LONG_COUNT] += 1
+
+
+@kernel
+def add_token(polynomial: np.uint64, seed: np.uint64, seen: Seen) -> None:
+    """The same for a polynomial."""
+    add_fingerprint(finish(polynomial, seed), seen)
+
+
+@kernel
+def add_gram(bits: U64Array, number: int, polynomial: np.uint64, seed: np.uint64, seen: Seen) -> None:
+    """Report a token of one to three symbols unless the batch has had it."""
+    if is_new_gram(bits, number):
+        seen.out[seen.sizes[COUNT]] = finish(polynomial, seed)
+        seen.sizes[COUNT] += 1
