@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from coprlake.sketch.algebra import And, Expression, Token
-from coprlake.tokens.fingerprint import BASE
 from coprlake.tokens.rules import SYMBOLS
 
 _RUN = re.compile(
@@ -101,7 +100,7 @@ def _grams_in(window: bytes) -> Iterator[bytes]:
 def _gram_order(gram: bytes, seed: int) -> tuple[int, int, int]:
     """Least pair in the middle first, then at an end, then elsewhere; then by 30 bits, and by the fingerprint."""
     symbols = [int(SYMBOLS[byte]) for byte in gram[:6]]
-    pairs = [(left << 8 | right) * 0x9E3779B97F4A7C15 % 2**64 for left, right in pairwise(symbols)]
+    pairs = [(left | right << 8) * 0x9E3779B1 % 2**32 for left, right in pairwise(symbols)]
     least = min(pairs)
     place = 0 if pairs[2] == least else 1 if least in (pairs[0], pairs[4]) else 2
     mixed = _mixed_gram(gram, seed)
@@ -114,10 +113,7 @@ def gram_fingerprint(gram: bytes, seed: int = 0) -> int:
 
 
 def _mixed_gram(gram: bytes, seed: int) -> int:
-    polynomial = 0
-    for byte in gram:
-        polynomial = (polynomial * int(BASE) + int(SYMBOLS[byte])) % 2**64
-    mixed = polynomial ^ seed ^ 0xB5026F5AA96619E9
+    mixed = int.from_bytes(bytes(SYMBOLS[byte] for byte in gram), "little") ^ seed ^ 0xB5026F5AA96619E9
     mixed = (mixed ^ mixed >> 32) * 0xFF51AFD7ED558CCD % 2**64
     return (mixed ^ mixed >> 32) * 0xC4CEB9FE1A85EC53 % 2**64
 

@@ -32,7 +32,7 @@ WORDS: Final = 0
 PAPER: Final = 1
 """Rules 1-8 of the paper."""
 WINNOWED: Final = 2
-"""Rule set 2: rules 1-8, but for the tokens that rule 9 makes superfluous, and rule 9."""
+"""Rule set 2: rules 1-8, but for tokens of rules 1, 4 and 5 that rule 9 makes superfluous, and rule 9."""
 
 WINDOW_BYTES: Final = 11
 """A piece of text with so many bytes between blanks surely has a winnowed gram: as many as ``123.456.789`` has."""

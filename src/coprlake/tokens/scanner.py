@@ -35,7 +35,7 @@ from coprlake.tokens.rules import (
     character_end,
     rule_set,
 )
-from coprlake.tokens.seen import COUNT, LONG_COUNT, Seen, add_gram, add_token, is_new_gram, is_new_token
+from coprlake.tokens.seen import COUNT, LONG_COUNT, Seen, add_gram, add_token, is_new_gram, is_new_token, new_winnow
 from coprlake.tokens.winnowing import add_winnowed
 
 _ONE: Final = np.uint64(1)
@@ -364,6 +364,7 @@ def new_seen(longest_batch_bytes: int | None = None) -> Seen:
         long_chunks=np.zeros(2 << LONG_CHUNK_CACHE_BITS if longest_batch_bytes is None else 2, np.int64),
         sizes=np.zeros(2, np.int64),
         out=np.empty(2 * _ROOM + long_count, np.uint32),
+        winnow=new_winnow(),
     )
 
 
@@ -418,7 +419,15 @@ class BatchScanner:
         return self._seen.out[: self._seen.sizes[COUNT]]
 
     def _clear(self) -> None:
-        for part in self._seen[:-1]:
+        seen = self._seen
+        for part in (
+            seen.word_grams,
+            seen.mark_grams,
+            seen.long_tokens,
+            seen.chunks,
+            seen.long_chunks,
+            seen.sizes,
+        ):
             part.fill(0)
 
     def _forget_chunks(self) -> None:

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from coprlake.kernel import I64Array, U32Array, U64Array, i64, kernel
+from coprlake.kernel import I64Array, U8Array, U32Array, U64Array, i64, kernel
 from coprlake.tokens.fingerprint import finish
 
 _ONE: Final = np.uint64(1)
@@ -14,8 +14,29 @@ COUNT, LONG_COUNT = 0, 1
 """Where `Seen.sizes` holds the number of fingerprints in `out`, and how many of them are in `long_tokens`."""
 
 
+WINNOW_BYTES: Final = 512
+"""How much of a run rule 9 works on at a time."""
+
+
+class Winnow(NamedTuple):
+    """The working memory of rule 9: of each byte of a block."""
+
+    symbols: U8Array  # with room to load eight at the last one
+    is_numeric: U8Array  # whether six digits and dots end here
+    pairs: U32Array  # a number for this symbol and the one before, by which pairs are compared
+    keys: U64Array  # a number for the gram that begins here, by which grams are compared
+
+
+def new_winnow() -> Winnow:
+    """Memory that can be used again and again."""
+    size = WINNOW_BYTES
+    return Winnow(
+        np.zeros(size + 8, np.uint8), np.zeros(size, np.uint8), np.zeros(size, np.uint32), np.zeros(size, np.uint64)
+    )
+
+
 class Seen(NamedTuple):
-    """The tokens that the batch has had already."""
+    """The tokens that the batch has had already, and the memory that finding them takes."""
 
     word_grams: U64Array  # a bit for each gram number of word symbols
     mark_grams: U64Array  # a bit for each gram number of marks
@@ -24,6 +45,7 @@ class Seen(NamedTuple):
     long_chunks: I64Array  # the same for longer ones: start and size of each
     sizes: I64Array
     out: U32Array
+    winnow: Winnow
 
 
 @kernel

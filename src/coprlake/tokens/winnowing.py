@@ -18,75 +18,83 @@ from typing import Final
 
 import numpy as np
 
-from coprlake.kernel import U8Array, kernel
-from coprlake.tokens.fingerprint import BASE, mix, upper_half
-from coprlake.tokens.rules import DOT, LAST_DIGIT, SYMBOLS, WINDOW_BYTES
-from coprlake.tokens.seen import Seen, add_fingerprint
+from coprlake.kernel import U8Array, i64, kernel, word_of
+from coprlake.tokens.fingerprint import mix, upper_half
+from coprlake.tokens.rules import SYMBOLS, WINDOW_BYTES
+from coprlake.tokens.seen import WINNOW_BYTES, Seen, Winnow, add_fingerprint
 
 GRAM_BYTES: Final = 6
 
 _SALT: Final = np.uint64(0xB5026F5AA96619E9)
 """Keeps grams apart from words that read the same."""
-_PAIR_ORDER: Final = np.uint64(0x9E3779B97F4A7C15)
-_FIRST_POWER: Final = np.uint64(pow(int(BASE), GRAM_BYTES, 1 << 64))
+_PAIR_ORDER: Final = np.uint32(0x9E3779B1)
+_NUMERIC: Final = -np.isin(np.arange(256), list(b"0123456789.")).astype(np.int64)
+"""All bits for digits and the dot, none for other bytes."""
+_EIGHT: Final = np.uint32(8)
+_SIX_SYMBOLS: Final = np.uint64((1 << 48) - 1)
+_SEVEN_SYMBOLS: Final = np.uint64((1 << 56) - 1)
 _NO_GRAM: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ZERO: Final = np.uint64(0)
 _ONE: Final = np.uint64(1)
 _TWO: Final = np.uint64(2)
-_EIGHT: Final = np.uint64(8)
-_LAST_DIGIT: Final = np.uint64(LAST_DIGIT)
-_LOW_32: Final = np.uint64((1 << 32) - 1)
 _LOW_30: Final = np.uint64((1 << 30) - 1)
+_LOW_32: Final = np.uint64((1 << 32) - 1)
 _HALF: Final = np.uint64(32)
 _CLASS_AT: Final = np.uint64(62)
 
 
 @kernel
-def _key(polynomial: np.uint64, seed: np.uint64, gram_class: np.uint64) -> np.uint64:
-    """What grams are compared by: their class, then 30 random bits; below these, the fingerprint.
+def _read_symbols(data: U8Array, start: int, size: int, winnow: Winnow) -> None:
+    """The symbols of ``data[start:start + size]``, and where six digits and dots end."""
+    run, last = 0, np.uint32(0)
+    for i in range(size):
+        byte = data[start + i]
+        symbol = SYMBOLS[byte]
+        winnow.symbols[i] = symbol
+        run = (run + 1) & _NUMERIC[byte]  # no branch: digits come and go
+        winnow.is_numeric[i] = run >= GRAM_BYTES
+        winnow.pairs[i] = (last | np.uint32(symbol) << _EIGHT) * _PAIR_ORDER
+        last = np.uint32(symbol)
 
-    The order is not that of the fingerprints: those that are chosen would all be small ones.
+
+@kernel
+def _order_grams(size: int, seed: np.uint64, winnow: Winnow) -> None:
+    """The key of the gram that begins at each symbol: its class, then 30 random bits, then its fingerprint.
+
+    So grams are compared by numbers. The order is not that of the fingerprints: those chosen would all be small ones.
     """
-    mixed = mix(polynomial, seed)
-    return gram_class << _CLASS_AT | (mixed & _LOW_30) << _HALF | np.uint64(upper_half(mixed))
+    pairs = winnow.pairs
+    for i in range(size - GRAM_BYTES + 1):
+        least = min(min(min(pairs[i + 1], pairs[i + 2]), min(pairs[i + 3], pairs[i + 4])), pairs[i + 5])
+        at_end = least in (pairs[i + 1], pairs[i + 5])
+        gram_class = _ZERO if least == pairs[i + 3] else (_ONE if at_end else _TWO)
+        symbols = word_of(winnow.symbols, i)
+        gram = symbols & (_SEVEN_SYMBOLS if winnow.is_numeric[i + GRAM_BYTES - 1] else _SIX_SYMBOLS)
+        mixed = mix(gram, seed)
+        winnow.keys[i] = gram_class << _CLASS_AT | (mixed & _LOW_30) << _HALF | np.uint64(upper_half(mixed))
 
 
 @kernel
 def add_winnowed(data: U8Array, start: int, end: int, seed: np.uint64, seen: Seen) -> None:
     """Add the gram of each window of ``data[start:end]``, which has no blank; nothing if it has no whole window.
 
-    `seen` has room for ``end - start`` tokens more. Pairs and keys stay in registers: that is why they have names and
-    no array. Cost: some 40 cycles a byte.
+    `seen` has room for ``end - start`` tokens more. It works on blocks that stay in the first-level cache, and in
+    steps that depend on nothing but their input, so that the processor can work on many grams at a time.
     """
-    if end - start < WINDOW_BYTES:
-        return
-    seed = seed ^ _SALT
-    polynomial = _ZERO  # of the last six symbols
-    gram_class = _ZERO
-    numeric = 0  # how many digits and dots end here
-    last_symbol = _ZERO
-    pair1 = pair2 = pair3 = pair4 = pair5 = _ZERO  # of the last six symbols
-    key1 = key2 = key3 = key4 = key5 = key6 = _NO_GRAM  # of the grams of the window
+    keys, is_numeric = seen.winnow.keys, seen.winnow.is_numeric
     chosen = _ZERO
-    for i in range(start, end):
-        symbol = np.uint64(SYMBOLS[data[i]])
-        if numeric >= GRAM_BYTES:  # the gram that was read last has seven symbols, and ends here
-            key6 = _key(polynomial * BASE + symbol, seed, gram_class)
-        polynomial = polynomial * BASE + symbol
-        if i - start >= GRAM_BYTES:
-            polynomial -= np.uint64(SYMBOLS[data[i - GRAM_BYTES]]) * _FIRST_POWER
-        numeric = numeric + 1 if symbol <= _LAST_DIGIT or data[i] == DOT else 0
-        pair1, pair2, pair3, pair4 = pair2, pair3, pair4, pair5
-        pair5 = (last_symbol << _EIGHT | symbol) * _PAIR_ORDER
-        last_symbol = symbol
-        if i - start < GRAM_BYTES - 1:
-            continue
-        least_pair = min(min(min(pair1, pair2), min(pair3, pair4)), pair5)
-        at_end = least_pair in (pair1, pair5)
-        gram_class = _ZERO if least_pair == pair3 else (_ONE if at_end else _TWO)
-        key1, key2, key3, key4, key5 = key2, key3, key4, key5, key6
-        key6 = _NO_GRAM if numeric >= GRAM_BYTES else _key(polynomial, seed, gram_class)
-        least = min(min(min(key1, key2), min(key3, key4)), min(key5, key6))
-        if least != chosen and i - start >= WINDOW_BYTES - 1:
+    while end - start >= WINDOW_BYTES:
+        size = min(end - start, WINNOW_BYTES)
+        _read_symbols(data, start, size, seen.winnow)
+        _order_grams(size, seed ^ _SALT, seen.winnow)
+        count = 0
+        for i in range(size - WINDOW_BYTES + 1):
+            least = min(min(min(keys[i], keys[i + 1]), min(keys[i + 2], keys[i + 3])), keys[i + 4])
+            last = keys[i + 5] | _NO_GRAM * np.uint64(is_numeric[i + WINDOW_BYTES - 1])  # of seven: not in the window
+            least = min(least, last)
+            keys[count] = least  # behind what is still to be read
+            count += i64(least != chosen)
             chosen = least
-            add_fingerprint(np.uint32(least & _LOW_32), seen)
+        for i in range(count):
+            add_fingerprint(np.uint32(keys[i] & _LOW_32), seen)
+        start += size - WINDOW_BYTES + 1
