@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 import coprlake
-from benchmarks.figures import load, paper_table, pipeline_table, query_table, sketch_table, store_table
+from benchmarks.figures import (
+    load,
+    paper_table,
+    pipeline_table,
+    query_table,
+    sketch_table,
+    store_table,
+    substrings_table,
+)
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -73,6 +81,7 @@ TABLES: dict[str, Callable[[Any], str]] = {
     "pipeline.json": pipeline_table,
     "queries.json": query_table,
     "results.jsonl": paper_table,
+    "substrings.json": substrings_table,
 }
 FIGURES = re.compile(r"<!-- figures: (\S+) -->\n\n(.*?)\n\n<!-- end -->", re.DOTALL)
 MARKED = [(document, run, text) for document in DOCUMENTS for run, text in FIGURES.findall(document.read_text())]
