@@ -102,6 +102,15 @@ def compile_all_tokens(fingerprints: U32Array) -> Program:
 
 
 @kernel
+def is_conjunction(steps: I32Array, token_count: int) -> bool:
+    """Whether the program wants all of its tokens and nothing else: what most searches are."""
+    if len(steps) == 1:
+        return token_count == 1
+    last = i64(steps[len(steps) - 1])
+    return len(steps) == token_count + 1 and last == -2 * token_count - 1
+
+
+@kernel
 def may_match(steps: I32Array, list_ids: I64Array, stack: U8Array) -> bool:
     """Evaluate the steps for tokens of which those with ``list_ids >= 0`` are present.
 

@@ -25,7 +25,7 @@ from coprlake.kernel import (
     words_at,
 )
 from coprlake.sketch import interpolative
-from coprlake.sketch.algebra import Program, may_match
+from coprlake.sketch.algebra import Program, is_conjunction, may_match
 from coprlake.sketch.bbhash import LEVEL_LIMIT, PerfectHash, find_index
 from coprlake.sketch.format import (
     FOOTER_BYTES,
@@ -42,6 +42,7 @@ from coprlake.sketch.query import Sketch, as_fingerprints
 from coprlake.sketch.ranks import decode_ranks, find_rank
 from coprlake.sketch.signatures import decode_signatures, fits_signature
 
+PRESENT: Final = 0
 ABSENT: Final = -1
 CORRUPT: Final = -2
 CANNOT, MIGHT, DAMAGED = 0, 1, 2
@@ -126,6 +127,31 @@ def find_lists(words: U64Array, fingerprints: U32Array, out: I64Array) -> bool:
 
 
 @kernel
+def find_present(words: U64Array, fingerprints: U32Array, wants_all: bool, out: I64Array) -> bool:
+    """``out[i] =`` PRESENT or ABSENT for ``fingerprints[i]``, from the last to the first; False if bytes are damaged.
+
+    Ranks are not looked at. With `wants_all` the first that is absent ends it, and the others count as absent: the
+    last tokens of a search text are its rarest, winnowed grams.
+    """
+    function = _perfect_hash(words)
+    signatures = _section(words, _SIGNATURES)
+    token_count = i64(words[_TOKEN_COUNT_AT])
+    level_count = i64(words[_LEVEL_COUNT_AT])
+    fallback_count = i64(words[_FALLBACK_COUNT_AT])
+    signature_bits = i64(words[_SIGNATURE_BITS_AT])
+    out[:] = ABSENT
+    for i in range(len(fingerprints) - 1, -1, -1):
+        index = find_index(function, level_count, fallback_count, fingerprints[i])
+        if index >= token_count:
+            return False
+        if index >= 0 and fingerprints[i] != 0 and fits_signature(signatures, signature_bits, index, fingerprints[i]):
+            out[i] = PRESENT
+        elif wants_all:
+            return True
+    return True
+
+
+@kernel
 def find_in_sketches(
     addresses: U64Array,
     word_counts: I64Array,
@@ -139,8 +165,9 @@ def find_in_sketches(
     `list_ids` has an entry a fingerprint; `out` has an entry a sketch, and room for the program's stack behind that.
     """
     sketch_count = len(addresses)
+    wants_all = is_conjunction(steps, len(fingerprints))
     for k in range(sketch_count):
-        if not find_lists(words_at(addresses[k], word_counts[k]), fingerprints, list_ids):
+        if not find_present(words_at(addresses[k], word_counts[k]), fingerprints, wants_all, list_ids):
             out[k] = DAMAGED
         else:
             out[k] = MIGHT if may_match(steps, list_ids, out[sketch_count:]) else CANNOT
