@@ -309,7 +309,7 @@ class Table:
         """Segments, records, and bytes by part."""
         snapshot = self.snapshot()
         columns = {field.name: str(field.type) for field in snapshot.schema}
-        info = information.TableInfo(self.uri, snapshot.version, self.partition_by, columns)
+        info = information.TableInfo(self.uri, snapshot.version, self.partition_by, columns, self.rules)
         return information.describe(info, snapshot.segments)
 
     def optimize(

@@ -55,6 +55,7 @@ def _description(found: "TableInfo") -> str:
         ("times", f"{_time(found.first_time)} to {_time(found.last_time)}" if found.first_time else "unknown"),
         ("raw text", f"{figures.size(found.raw_bytes):>9}"),
         ("data files", of_raw(found.data_bytes)),
+        ("rules", _rules(found)),
         ("index", of_raw(found.index_bytes)),
     ]
     parts = sorted(found.index_bytes_by_part.items(), key=lambda part: -part[1])
@@ -74,6 +75,14 @@ def _segments(found: "TableInfo") -> str:
     if not found.mergeable_segments:
         return f"{found.segments:,}"
     return f"{found.segments:,}, of which {found.mergeable_segments:,} small ones are ready for `coprlake optimize`"
+
+
+def _rules(found: "TableInfo") -> str:
+    """What is a token in new segments, and whether others are there."""
+    others = {name: count for name, count in found.segments_by_rules.items() if name != found.rules}
+    shown = [f"{figures.amount(count, 'segment')} by {name}" for name, count in others.items()]
+    advice = "; `coprlake index --rebuild` brings all to these" if shown else ""
+    return found.rules + (f", but {', '.join(shown)}{advice}" if shown else "")
 
 
 def _bits(found: "TableInfo") -> float:
@@ -100,6 +109,7 @@ def _segment(segment: "SealedSegment") -> dict[str, Any]:
         "first_time": _from_microseconds(entry.first_time) if known else None,
         "last_time": _from_microseconds(entry.last_time) if known else None,
         "mergeable": sidecar is not None and sidecar.sketch.signature_bits == _WHOLE_FINGERPRINT_BITS,
+        "rules": sidecar and sidecar.description.plan.rules,
         "problem": None if sidecar else str(segment.sidecar_problem),
     }
 

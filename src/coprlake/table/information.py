@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from coprlake.config import Rules
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import ALWAYS
 
@@ -17,6 +18,7 @@ class TableInfo:
     version: int
     partition_by: list[str]
     columns: dict[str, str]
+    rules: Rules
     segments: int = 0
     batches: int = 0
     rows: int = 0
@@ -26,6 +28,7 @@ class TableInfo:
     index_bytes_by_part: dict[str, int] = field(default_factory=dict)
     tokens: int = 0
     mergeable_segments: int = 0
+    segments_by_rules: dict[str, int] = field(default_factory=dict)
     first_time: datetime | None = None
     last_time: datetime | None = None
     problems: list[str] = field(default_factory=list)
@@ -65,6 +68,8 @@ def describe(info: TableInfo, segments: Sequence[SealedSegment]) -> TableInfo:
         info.rows += described.row_count if segment.entry.row_count is None else 0
         info.tokens += segment.sidecar.sketch.token_count
         info.mergeable_segments += segment.sidecar.sketch.signature_bits == 32
+        rules = described.plan.rules
+        info.segments_by_rules[rules] = info.segments_by_rules.get(rules, 0) + 1
         info.index_bytes += segment.sidecar.file_bytes
         parts = segment.sidecar.sketch.bytes_by_part()
         parts["description"] = segment.sidecar.file_bytes - sum(parts.values())
