@@ -387,9 +387,8 @@ def _dress(axis: Any, title: str, unit: str) -> None:
 
 
 def _saved(figure: Any, axis: Any, path: Path, title: str, below: float) -> Path:
-    """Give the figure one legend `below` all panels, and write it in few colours: it is a file for ever."""
+    """Give the figure one legend `below` all panels, and write it."""
     import matplotlib.pyplot as plt
-    from PIL import Image
 
     handles, labels = axis.get_legend_handles_labels()
     figure.suptitle(title, fontsize=11)
@@ -397,9 +396,6 @@ def _saved(figure: Any, axis: Any, path: Path, title: str, below: float) -> Path
     figure.legend(handles, labels, loc="lower center", ncols=len(labels), fontsize=8, frameon=False)
     figure.savefig(path, dpi=90)
     plt.close(figure)
-    with Image.open(path) as image:
-        few_colours = image.convert("RGB").quantize(64)
-    few_colours.save(path, optimize=True)
     return path
 
 
