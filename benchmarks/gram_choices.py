@@ -117,7 +117,8 @@ def _add_runs(data: U8Array, words: int, seen: Seen) -> bool:
         kind = symbol_class(i64(SYMBOLS[data[i]]))
         size = 3 if words == NO_WORDS and kind == _WORD and stop - i > 3 else stop - i
         while kind != _BLANK and i + size <= stop:
-            if not scan_chunk(data, i, i + size, _SEED, PAPER if words == ALL_WORDS else WINNOWED, seen):
+            rules = PAPER if words == ALL_WORDS else WINNOWED
+            if not scan_chunk(data, i, i + size, i, i + size, _SEED, rules, seen):
                 return False
             i += 1
         i = stop

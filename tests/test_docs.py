@@ -83,12 +83,14 @@ TABLES: dict[str, Callable[[Any], str]] = {
     "results.jsonl": paper_table,
     "substrings.json": substrings_table,
 }
-FIGURES = re.compile(r"<!-- figures: (\S+) -->\n\n(.*?)\n\n<!-- end -->", re.DOTALL)
+FIGURES = re.compile(r"<!-- figures: (\S+) -->\n\n((?:(?!<!-- ).)*?)\n\n<!-- end -->", re.DOTALL)
 MARKED = [(document, run, text) for document in DOCUMENTS for run, text in FIGURES.findall(document.read_text())]
 
 
 def test_documents_have_figures() -> None:
     assert len(MARKED) >= 3
+    begun = sum(document.read_text().count("<!-- figures: ") for document in DOCUMENTS)
+    assert len(MARKED) == begun  # none is empty, and none swallows the next
 
 
 @pytest.mark.parametrize(("document", "run", "text"), MARKED, ids=[run for _, run, _ in MARKED])

@@ -11,7 +11,19 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coprlake import contains, create_table, open_table, phrase, prefix, regex, suffix, term, wildcard
+from coprlake import (
+    contains,
+    create_table,
+    equals,
+    one_of,
+    open_table,
+    phrase,
+    prefix,
+    regex,
+    suffix,
+    term,
+    wildcard,
+)
 from coprlake.cli.main import cli
 from coprlake.config import Rules
 from coprlake.errors import UsageError
@@ -117,6 +129,56 @@ def test_optimize_brings_segments_to_the_rules_of_the_table(tmp_path: Path) -> N
             assert found(table, contains(line[-11:])) == [line]
 
 
+@pytest.mark.parametrize("rules", get_args(Rules))
+def test_long_values_of_a_field_with_grams_are_found_by_equality(tmp_path: Path, rules: Rules) -> None:
+    ids = [f"4bf92f3577b34da6a3ce929d0e0e{i:04x}" for i in range(20)]
+    table = create_table(tmp_path / "table", grams=["trace"], partition_by=None, rules=rules)
+    with table.writer(options=BATCHES) as writer:
+        writer.append([{"content": "x" * 100, "trace": one, "attributes": {"span": one}} for one in ids])
+        for one in ids:
+            assert table.search(equals("trace", one)).count() == 1
+    for one in ids:
+        assert table.search(equals("trace", one)).count() == 1
+        assert table.search(one_of("trace", [one, "no"])).count() == 1
+        assert table.search(equals("span", one)).count() == 1
+        assert table.search(contains(one[5:17], field="trace")).count() == len(ids)
+    assert table.delete(equals("trace", ids[3])).rows == 1
+
+
+def test_an_old_table_with_grams_is_right_after_optimize(tmp_path: Path) -> None:
+    ids = [f"4bf92f3577b34da6a3ce929d0e0e{i:04x}" for i in range(6)]
+    table = create_table(tmp_path / "table", grams=["trace"], partition_by=None)
+    for rules, some in (("paper", ids[:3]), ("winnowed", ids[3:])):
+        with table.writer(options=replace(BATCHES, rules=rules)) as writer:  # type: ignore[arg-type]
+            writer.append([{"content": "x", "trace": one} for one in some])
+    table.optimize()
+    assert [table.search(equals("trace", one)).count() for one in ids] == [1] * 6
+
+
+def test_segments_of_other_fields_with_grams_are_tokenized_again(tmp_path: Path) -> None:
+    """Their sketches could not be relied on for a field that one has grams of and another has not."""
+    table = create_table(tmp_path / "table", partition_by=None)
+    for number in range(2):
+        table.append([{"content": LINES[number], "user": f"user-{number}"}])
+    table.index(grams=["user"], rebuild=True)
+    for number in range(2, 4):
+        table.append([{"content": LINES[number], "user": f"user-{number}"}])
+    table.optimize()
+    (segment,) = table.snapshot().segments
+    assert segment.sidecar is not None
+    assert segment.sidecar.description.fields["user"] == "values"
+    assert table.verify(deep=True).is_sound
+
+
+def test_index_by_other_rules_writes_only_those_that_have_others(tmp_path: Path) -> None:
+    table = filled(tmp_path / "table", "winnowed", "paper")
+    assert table.index().indexed == 0
+    assert table.index(rules="winnowed").indexed == 1
+    assert set(versions(table)) == {RULES_VERSION}
+    with pytest.raises(UsageError, match="no token rules"):
+        table.index(rules="bogus")  # type: ignore[arg-type]
+
+
 def test_index_rebuilds_by_other_rules(tmp_path: Path) -> None:
     table = filled(tmp_path / "table", "winnowed", "paper")
     table.index(rebuild=True)
@@ -156,4 +218,4 @@ def test_the_command_has_the_rules(tmp_path: Path) -> None:
     assert "by winnowed" in run("info", place)
     refused = CliRunner().invoke(cli, ["ingest", str(log), "--into", str(place), "--rules", "winnowed"])
     assert refused.exit_code == 2
-    assert "was made with --rules paper" in refused.output
+    assert "indexed by --rules paper" in refused.output

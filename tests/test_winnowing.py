@@ -167,9 +167,9 @@ def test_short_pairs_with_a_word_without_digits_are_tokens(pair: str, is_indexed
 
 
 @pytest.mark.parametrize(
-    ("address", "is_indexed"), [("1.2.3", False), ("123.456.789", True), ("www.example.org", True)]
+    ("address", "is_indexed"), [("1.2.3", False), ("h1.z2.r3", True), ("123.456.789", True), ("www.example.org", True)]
 )
-def test_three_dotted_words_are_a_token_if_they_fill_a_window(address: str, is_indexed: bool) -> None:
+def test_three_dotted_words_are_a_token_unless_they_are_short_numbers(address: str, is_indexed: bool) -> None:
     assert (fingerprint(address) in scanned(address.encode())) is is_indexed
     assert (fingerprint(address) in set(term_tokens(address).tolist())) is is_indexed
 
@@ -178,6 +178,27 @@ def test_a_part_of_an_address_requires_its_whole_pairs() -> None:
     assert fingerprint("20.30") in set(contains_tokens("10.20.30.").tolist())
     assert fingerprint("20.30") in scanned(b"from 110.20.30.4:80")
     assert fingerprint("20.30") not in set(contains_tokens("10.20.30").tolist())  # it may go on: 20.301
+
+
+@pytest.mark.parametrize(
+    ("text", "pair"), [(".20.30.", "20.30"), ("ip 77.123.", "77.123"), ("10.20.30.", "20.30"), (".20.30 ok", "20.30")]
+)
+def test_dots_at_an_open_end_are_known(text: str, pair: str) -> None:
+    assert fingerprint(pair) in set(contains_tokens(text).tolist())
+
+
+@many
+@given(st.lists(LINES, max_size=6), st.sampled_from([CONTENT, "trace"]), st.booleans())
+@example([b"4bf92f3577b34da6a3ce929d0e0e4736"], "trace", True)
+@example([b"1234567890123456", b"a b", b"...", b"..............."], "trace", True)
+def test_whole_values_are_tokens_also_if_they_are_long_words(batch: list[bytes], field: str, grams: bool) -> None:
+    """Equality asks for the value as one token, whatever other rules leave out."""
+    found = BatchScanner().scan(pa.array(batch, pa.binary()), field, grams=grams, whole_values=True)
+    values = {fingerprint(value, field) for value in batch if value.strip(bytes(range(0x21)) + b"\x7f")}
+    assert values <= set(found.tolist())
+    if grams:
+        expected = set[int]().union(*(expected_of(value, field) for value in batch))
+        assert set(found.tolist()) == expected | {fingerprint(value, field) for value in batch}
 
 
 def test_fields_without_grams_have_the_words_of_the_paper() -> None:

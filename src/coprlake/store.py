@@ -381,15 +381,19 @@ class Table:
 
         Args:
             grams: fields that can be searched inside of words; the content can anyway.
-            rules: what is a token; by default what the table was made with.
+            rules: what is a token: sidecars of other rules are written anew. By default the table's, for those that
+                are written anyway.
             rebuild: write all of them.
             progress: told how many bytes of data were worked on.
         """
+        if rules is not None:
+            rule_set(rules, grams=True)  # refuses rules that there are not
         segments = self.snapshot().segments
         report = indexing.index(
             self._log.folder,
             segments,
-            plan=IndexPlan(frozenset(grams) | self.gram_fields, rules or self.rules),
+            plan=IndexPlan(frozenset(grams) | self.gram_fields, self.rules),
+            rules=rules,
             rebuild=rebuild,
             progress=progress,
         )

@@ -23,7 +23,7 @@ from coprlake.config import Rules
     metavar="FIELD",
     help="A field besides the content that can be searched inside of words. Repeat it for several.",
 )
-@rules_option("What is a token; by default what the table was made with.")
+@rules_option("Write those of other rules anew.")
 @click.option("--rebuild", is_flag=True, help="Write all sidecars anew.")
 @engine_options("local")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")

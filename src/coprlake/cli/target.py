@@ -76,8 +76,9 @@ class Target:
             )
         if self.rules not in (None, table.rules):
             raise UsageError(
-                f"{self.uri}: the table was made with --rules {table.rules}, which cannot be changed; leave it out, "
-                f"and run `coprlake index --rebuild --rules {self.rules}` after the ingest"
+                f"{self.uri}: new segments of this table are indexed by --rules {table.rules}, which cannot be "
+                f"changed; leave it out. `coprlake index --rules {self.rules}` indexes what is there by other rules, "
+                "until `optimize` merges it"
             )
         missing = sorted(set(self.grams) - table.gram_fields)
         if missing:

@@ -59,10 +59,9 @@ class BatchIndexer:
     """
 
     def __init__(self, plan: IndexPlan | None = None, constants: Mapping[str, pa.Scalar] | None = None) -> None:
-        plan = plan or IndexPlan()
-        self._rules = plan.rules
+        self._plan = plan or IndexPlan()
         self._constants = {name: pa.array([value], value.type) for name, value in (constants or {}).items()}
-        self._gram_fields = plan.gram_fields | {CONTENT}
+        self._gram_fields = self._plan.gram_fields | {CONTENT}
         self._scanner = BatchScanner()
         self._field_scanner = BatchScanner()
         self.fields: dict[str, str] = {}
@@ -91,9 +90,9 @@ class BatchIndexer:
     def _scan(self, name: str, values: pa.Array | pa.ChunkedArray) -> U32Array:
         grams = name in self._gram_fields
         whole_values = name != CONTENT
-        self._note(name, kind_of(Indexed(rule_set(self._rules, grams=grams), whole_values)))
+        self._note(name, planned_kind(name, self._plan))
         scanner = self._scanner if grams else self._field_scanner
-        return scanner.scan(values, name, grams=grams, whole_values=whole_values, rules=self._rules)
+        return scanner.scan(values, name, grams=grams, whole_values=whole_values, rules=self._plan.rules)
 
     def _note(self, name: str, kind: str) -> None:
         if name in self.fields:
@@ -103,6 +102,12 @@ class BatchIndexer:
             self.fields[name] = kind
         else:
             self.complete = False
+
+
+def planned_kind(name: str, plan: IndexPlan) -> str:
+    """How a field is indexed by a plan, in the words of a description."""
+    grams = name == CONTENT or name in plan.gram_fields
+    return kind_of(Indexed(rule_set(plan.rules, grams=grams), whole_values=name != CONTENT))
 
 
 def signature_bits(rules: Rules, *, mergeable: bool) -> int:

@@ -85,7 +85,7 @@ def compile_expression(expression: Expression) -> Program:
             steps.append(-2 * len(node.parts) - (1 if isinstance(node, And) else 2))
         else:
             waiting.append((node, True))
-            waiting.extend((part, False) for part in node.parts)
+            waiting.extend((part, False) for part in reversed(node.parts))
     return Program(np.array(list(tokens), np.uint32), np.array(steps, np.int32))
 
 

@@ -46,7 +46,7 @@ def index(
         spark: the session.
         table: a Delta table, or a folder of Parquet files.
         grams: fields that can be searched inside of words; the content can anyway.
-        rules: what is a token; by default what the table was made with.
+        rules: what is a token: sidecars of other rules are written anew; by default the table's.
         rebuild: write all of them.
         progress: told now and then how far the tasks are; bytes are those of data files.
     """
@@ -55,7 +55,7 @@ def index(
     target = opened(table)
     snapshot, uri = target.snapshot(), target.uri
     schema = snapshot.schema
-    plan = IndexPlan(frozenset(grams) | target.gram_fields, rules or target.rules)
+    plan = IndexPlan(frozenset(grams) | target.gram_fields, target.rules)
     shares = _shares([segment.entry for segment in snapshot.segments], parallelism(spark))
     job, watched = uuid.uuid4().hex, progress is not None
 
@@ -70,6 +70,7 @@ def index(
                     folder,
                     segments,
                     plan=plan,
+                    rules=rules,
                     rebuild=rebuild,
                     progress=None if told is None else partial(told, 0),
                 )

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from coprlake.config import MEMORY_LIMIT_BYTES, MERGEABLE_BYTES, POSTING_LIMIT
+from coprlake.config import MEMORY_LIMIT_BYTES, MERGEABLE_BYTES, POSTING_LIMIT, Rules
 from coprlake.errors import FormatError
 from coprlake.files import Folder
 from coprlake.segment.assigner import record_bytes
@@ -42,18 +42,24 @@ def index(
     segments: Sequence[SealedSegment],
     *,
     plan: IndexPlan | None = None,
+    rules: Rules | None = None,
     rebuild: bool = False,
     progress: Progress | None = None,
 ) -> IndexReport:
-    """Write the sidecars that are missing, damaged or of other data; with `rebuild`, all of them."""
+    """Write the sidecars that are missing, damaged or of other data; with `rebuild`, all of them.
+
+    With `rules`, which take the place of the plan's, also those of other rules.
+    """
+    plan = plan or IndexPlan()
+    plan = plan._replace(rules=rules or plan.rules)
     started = time.perf_counter()
     report = IndexReport()
     for segment in segments:
-        if _is_sound(segment) and not rebuild:
+        if _is_sound(segment, rules) and not rebuild:
             report.skipped += 1
         else:
             try:
-                _index_segment(folder, segment, plan or IndexPlan(), report)
+                _index_segment(folder, segment, plan, report)
             except FormatError as error:
                 report.problems.append(str(error))
         if progress is not None:
@@ -62,15 +68,17 @@ def index(
     return report
 
 
-def _is_sound(segment: SealedSegment) -> bool:
-    """Whether the sidecar is there and passes every check."""
+def _is_sound(segment: SealedSegment, rules: Rules | None) -> bool:
+    """Whether the sidecar is there, passes every check, and is of these rules if any are given."""
     try:
         _ = segment.metadata  # may find that the sidecar is of other data
         if segment.sidecar is not None:
             segment.sidecar.sketch.verify()
     except FormatError:
         return False
-    return segment.sidecar is not None
+    if segment.sidecar is None:
+        return False
+    return rules is None or segment.sidecar.description.plan.rules == rules
 
 
 def _index_segment(folder: Folder, segment: SealedSegment, plan: IndexPlan, report: IndexReport) -> None:

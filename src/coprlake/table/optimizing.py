@@ -21,11 +21,11 @@ from coprlake.files import Folder
 from coprlake.records import TIMESTAMP
 from coprlake.segment.assigner import record_bytes
 from coprlake.segment.data_file import DataFileWriter, storage_schema
-from coprlake.segment.indexing import BatchIndexer, signature_bits
+from coprlake.segment.indexing import BatchIndexer, planned_kind, signature_bits
 from coprlake.segment.mutable import SegmentReport
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import ALWAYS, time_range
-from coprlake.segment.sidecar import Description, IndexPlan, encode_sidecar, joined_kinds, sidecar_name
+from coprlake.segment.sidecar import UNINDEXED, Description, IndexPlan, encode_sidecar, joined_kinds, sidecar_name
 from coprlake.sketch.merge import add_sealed
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.sealing import encode
@@ -200,7 +200,7 @@ class SegmentMerger:
         self._schema = _joint_schema(segments)
         self._writer = DataFileWriter(folder, self.name, self._schema, level)
         self._sketch = MutableSketch(None)
-        self._rules = plan.rules
+        self._plan = plan
         self._indexer = BatchIndexer(plan, segments[0].constants)
         self._waiting: list[pa.Table] = []
         self._waiting_bytes = 0
@@ -223,8 +223,8 @@ class SegmentMerger:
         entry = self._folder.entry(self.name)
         assert entry is not None
         merged = time.perf_counter()
-        bits = signature_bits(self._rules, mergeable=not self._full and self._raw_bytes < MERGEABLE_BYTES)
-        pieces, sketch_report = encode(self._sketch, signature_bits=bits, rules=RULE_SETS[self._rules])
+        bits = signature_bits(self._plan.rules, mergeable=not self._full and self._raw_bytes < MERGEABLE_BYTES)
+        pieces, sketch_report = encode(self._sketch, signature_bits=bits, rules=RULE_SETS[self._plan.rules])
         sidecar = encode_sidecar(pieces, self._description(entry.size_bytes))
         self._folder.write(sidecar_name(self.name), sidecar)
         parts = dict(sketch_report.bytes_by_part)
@@ -247,7 +247,7 @@ class SegmentMerger:
 
     def _add(self, segment: SealedSegment) -> None:
         """Copy the batches of a segment, and take over its sketch if it has whole fingerprints."""
-        mergeable = _is_mergeable(segment, RULE_SETS[self._rules])
+        mergeable = _is_mergeable(segment, self._plan)
         numbers = np.zeros(segment.batch_count, np.int64)
         for batch in range(segment.batch_count):
             records = segment.read(batch, self._schema.names)
@@ -293,11 +293,12 @@ class SegmentMerger:
         )
 
 
-def _is_mergeable(segment: SealedSegment, rules: int) -> bool:
-    """Whether the sketch can be taken over; one that is damaged or of other rules is built again from the data."""
+def _is_mergeable(segment: SealedSegment, plan: IndexPlan) -> bool:
+    """Whether the sketch can be taken over; one that is damaged or made by another plan is built from the data."""
     if segment.sidecar is None or segment.sidecar.sketch.signature_bits != FULL_SIGNATURE_BITS:
         return False
-    if segment.sidecar.sketch.header.rules_version != rules:
+    fields = segment.sidecar.description.fields
+    if any(kind != planned_kind(name, plan) for name, kind in fields.items() if kind != UNINDEXED):
         return False
     try:
         segment.sidecar.sketch.verify()

@@ -8,6 +8,7 @@ import numpy as np
 from coprlake.errors import CoprlakeError
 from coprlake.segment.indexing import BatchIndexer
 from coprlake.segment.sealed import SealedSegment
+from coprlake.segment.sidecar import UNINDEXED
 from coprlake.table.progress import Progress
 
 
@@ -78,7 +79,8 @@ def _verify_tokens(segment: SealedSegment, report: VerifyReport) -> None:
     assert segment.sidecar is not None
     sketch = segment.sidecar.sketch
     indexer = BatchIndexer(segment.sidecar.description.plan, segment.constants)
-    stored = [name for name in segment.schema.names if name not in segment.constants]
+    fields = segment.sidecar.description.fields
+    stored = [name for name in segment.schema.names if name not in segment.constants and fields.get(name) != UNINDEXED]
     lists: dict[int, set[int]] = {}
     for batch in range(segment.batch_count):
         for fingerprints in indexer.tokens(segment.read(batch, stored)):

@@ -67,7 +67,8 @@ def rule_set_2_of(line: bytes, seed: int = 0) -> tuple[set[bytes], set[bytes]]:
             tokens.add(_joined(runs[i : i + 3]))
     for i in range(len(runs) - 4):
         triple = _joined(runs[i : i + 5])
-        if _is_link(runs[i : i + 3], b".") and _is_link(runs[i + 2 : i + 5], b".") and len(triple) >= 11:
+        is_address = triple.replace(b".", b"").isdigit() and len(triple) < 11  # its pairs are there
+        if _is_link(runs[i : i + 3], b".") and _is_link(runs[i + 2 : i + 5], b".") and not is_address:
             tokens.add(triple)
     for kind, run in runs:
         tokens |= _grams_of(kind, run)

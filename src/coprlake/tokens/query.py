@@ -122,7 +122,7 @@ def _scan_piece(data: U8Array, left_open: bool, right_open: bool, seed: np.uint6
     if rules > WORDS:
         _scan_cut_run(data, 0, first, left_open, right_open and first == end, seed, seen)
         _scan_cut_run(data, last, end, False, True, seed, seen)
-    scan_chunk(data, first, last, seed, rules, seen)
+    scan_chunk(data, first, last, 0, end, seed, rules, seen)
     if rules == WINNOWED:
         _winnow_piece(data, seed, seen)
 

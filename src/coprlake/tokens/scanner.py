@@ -113,13 +113,13 @@ def _foreign_end(data: U8Array, start: int, end: int) -> int:
 @kernel
 def _keeps_pair(
     data: U8Array,
-    begin: int,
+    low: int,
     previous_start: int,
     previous_digits: int,
     start: int,
     digits: int,
     stop: int,
-    end: int,
+    high: int,
 ) -> bool:
     """Whether rule set 2 has the pair ``data[previous_start:stop]``, of which the second word begins at `start`.
 
@@ -130,18 +130,21 @@ def _keeps_pair(
         return stop - previous_start < WINDOW_BYTES
     if data[start - 1] != DOT or digits < stop - start or previous_digits < start - 1 - previous_start:
         return False
-    return (stop < end and data[stop] == DOT) or (previous_start > begin and data[previous_start - 1] == DOT)
+    return (stop < high and data[stop] == DOT) or (previous_start > low and data[previous_start - 1] == DOT)
 
 
 @kernel
-def scan_chunk(data: U8Array, i: int, end: int, seed: np.uint64, rules: int, seen: Seen) -> bool:
-    """Add the tokens of ``data[i:end]``, which has no blank on either side; False if `seen` has no room for them."""
+def scan_chunk(data: U8Array, i: int, end: int, low: int, high: int, seed: np.uint64, rules: int, seen: Seen) -> bool:
+    """Add the tokens of ``data[i:end]``, whose words are whole; False if `seen` has no room for them.
+
+    ``data[low:high]`` is what may be looked at around it: the run in a line, or the whole of a search text.
+    """
     long_limit = len(seen.long_tokens) // 2
     linked = 0  # runs before this one that hang together by single separators: 0, 1, or 2 if by dots
     separator = _ZERO
     previous = _ZERO
     previous_pair = _ZERO
-    begin = i
+    numbers = 0  # words before this one that are numbers, one after another
     start, previous_start, first_start = i, i, i
     digits, previous_digits = 0, 0
     while i < end:
@@ -186,13 +189,15 @@ def scan_chunk(data: U8Array, i: int, end: int, seed: np.uint64, rules: int, see
             add_gram(seen.word_grams, number, polynomial, seed, seen)
         elif rules != WINNOWED or i - start < LONG_WORD_BYTES or digits == 0:
             add_token(polynomial, seed, seen)
+        numbers = numbers + 1 if digits == i - start else 0
         pair = _ZERO
         if linked > 0:  # rule 4
             joint = separator * power + polynomial
             pair = previous * BASE * power + joint
-            if rules != WINNOWED or _keeps_pair(data, begin, previous_start, previous_digits, start, digits, i, end):
+            if rules != WINNOWED or _keeps_pair(data, low, previous_start, previous_digits, start, digits, i, high):
                 add_token(pair, seed, seen)
-            if linked > 1 and (rules != WINNOWED or i - first_start >= WINDOW_BYTES):  # rule 5
+            is_triple = rules != WINNOWED or i - first_start >= WINDOW_BYTES or numbers < 3
+            if linked > 1 and is_triple:  # rule 5; of a short triple of numbers, the pairs say as much
                 add_token(previous_pair * BASE * power + joint, seed, seen)
         if i + 1 < end and IS_SEPARATOR[data[i]] and SYMBOLS[data[i + 1]] <= LAST_WORD:
             dot = data[i] == DOT
@@ -203,13 +208,14 @@ def scan_chunk(data: U8Array, i: int, end: int, seed: np.uint64, rules: int, see
             i += 1
         else:
             linked = 0
+            numbers = 0
     return True
 
 
 @kernel
 def scan_run(data: U8Array, start: int, end: int, seed: np.uint64, rules: int, seen: Seen) -> bool:
     """Add the tokens of a run without a blank: `scan_chunk`, and rule 9 if that is one of the rules."""
-    if not scan_chunk(data, start, end, seed, rules, seen):
+    if not scan_chunk(data, start, end, start, end, seed, rules, seen):
         return False
     if rules == WINNOWED and end - start >= WINDOW_BYTES:
         if seen.sizes[LONG_COUNT] + (end - start) > len(seen.long_tokens) // 2:
@@ -333,14 +339,17 @@ def _is_one_run(data: U8Array, start: int, end: int) -> bool:
 
 
 @kernel
-def scan_values(data: U8Array, starts: I32Array | I64Array, line: int, seed: np.uint64, seen: Seen) -> int:
-    """Add each line as one token, whatever it consists of, to what `scan_lines` added; contract as there."""
+def scan_values(data: U8Array, starts: I32Array | I64Array, line: int, seed: np.uint64, rules: int, seen: Seen) -> int:
+    """Add each line as one token, whatever it consists of, to what `scan_lines` added; contract as there.
+
+    A line that is one run is a token already, unless rule set 2 has left it out.
+    """
     line_count = len(starts) - 1
     while line < line_count:
         if len(seen.out) == seen.sizes[COUNT] or seen.sizes[LONG_COUNT] >= len(seen.long_tokens) // 2:
             return line
         start, end = i64(starts[line]), i64(starts[line + 1])
-        if not _is_one_run(data, start, end):
+        if not _is_one_run(data, start, end) or (rules == WINNOWED and end - start >= LONG_WORD_BYTES):
             add_token(polynomial_of(data, start, end), seed, seen)
         line += 1
     return line
@@ -414,7 +423,9 @@ class BatchScanner:
                 self._grow(int(starts[line + 1] - starts[line]))
                 self._forget_chunks()
             line = 0
-            while whole_values and (line := scan_values(data, starts, line, seed, self._seen)) < len(starts) - 1:
+            while (
+                whole_values and (line := scan_values(data, starts, line, seed, number, self._seen)) < len(starts) - 1
+            ):
                 self._grow(0)
         return self._seen.out[: self._seen.sizes[COUNT]]
 
