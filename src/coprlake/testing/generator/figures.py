@@ -36,7 +36,7 @@ def measure(logs: LogSet, batch_bytes: int = 512 * 1024) -> Figures:
     for batch in batches_by_source(logs, batch_bytes):
         text = "\n".join(batch.to_pylist()) + "\n"
         compressed_bytes += codec.compress(text.encode()).size
-        fingerprints.append(scanner.scan(batch).copy())
+        fingerprints.append(scanner.scan(batch, rules="paper").copy())
     _, batches_of_token = np.unique(np.concatenate(fingerprints or [np.zeros(0, np.uint32)]), return_counts=True)
     distinct = max(len(batches_of_token), 1)
     raw_bytes = max(logs.raw_bytes, 1)
