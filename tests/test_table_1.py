@@ -18,7 +18,7 @@ import pytest
 
 from coprlake import ANYTHING, NOTHING, BatchScanner, MutableSketch, SealedSketch, SketchWriter, all_of, any_of
 from coprlake.kernel import U16Array, U32Array
-from coprlake.sketch.algebra import Token
+from coprlake.sketch.algebra import Token, compile_expression
 from coprlake.sketch.merge import add_sealed
 from coprlake.sketch.posting_lists import HASH, TOKENS
 from coprlake.sketch.postings_hash import posting_hash
@@ -306,3 +306,9 @@ def test_anything_is_every_posting_and_nothing_is_none(sketch: Sketch) -> None:
     assert sketch.candidates(any_of(info, ANYTHING)).tolist() == [0, 1, 2, 3]
     assert sketch.candidates(any_of(info, NOTHING)).tolist() == [0, 1, 3]
     assert sketch.candidates(all_of(info, NOTHING)).tolist() == []
+
+
+def test_programs_ask_for_tokens_in_the_order_of_the_expression() -> None:
+    """The rarest come last in a search text, and are asked first: from the end."""
+    expression = all_of(Token(1), Token(2), any_of(Token(3), Token(4)), Token(5))
+    assert compile_expression(expression).fingerprints.tolist() == [1, 2, 3, 4, 5]
