@@ -103,6 +103,29 @@ def test_pieces_that_are_not_there_open_nothing(tmp_path: Path, text: str) -> No
     assert search.report.batches_opened == 0
 
 
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        contains("0.1.2.3.4.5"),
+        prefix("98765432109 and more"),
+        suffix("98765432109"),
+        wildcard("*98765432109?*"),
+        regex("id=98765432109[0-9]+"),
+        phrase("*98765432109*"),
+        term("98765432109"),
+        contains("no1234567890x") | wildcard("a*98765432109"),
+    ],
+    ids=str,
+)
+def test_every_kind_of_text_search_is_pruned_by_winnowed_grams(tmp_path: Path, predicate: Predicate) -> None:
+    table = create_table(tmp_path / "table", partition_by=None)
+    with table.writer(options=BATCHES) as writer:
+        writer.append([{"content": " ".join(f"{i:03}" for i in range(1000)) + " . and more id=x"}] * 3)
+    search = table.search(predicate)
+    assert list(search.rows()) == []
+    assert search.report.batches_opened == 0
+
+
 def test_digits_open_everything_by_the_rules_of_the_paper(tmp_path: Path) -> None:
     """Why there is a rule set 2: every three digits of this number are in every batch, but not the number."""
     lines = [" ".join(f"{i:03}" for i in range(1000))] * 3
