@@ -11,6 +11,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -323,6 +324,7 @@ class Terminal:
 
     def __init__(self, *arguments: str, **environment: str) -> None:
         self.shown = ""
+        self._looked = 0
         self._pid, self._terminal = pty.fork()
         if self._pid == 0:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever runs tests in the background has it ignored
@@ -334,33 +336,57 @@ class Terminal:
         os.write(self._terminal, text.encode())
 
     def wait_for(self, pattern: str, seconds: float = 60) -> str:
-        """Everything that is shown until the pattern is, which must be new."""
+        """Everything that is shown until the pattern is, which must be new and shorter than a page."""
         end = time.monotonic() + seconds
-        while not (found := re.search(pattern, self.shown)):
-            assert time.monotonic() < end, f"{pattern!r} is not in {self.shown!r}"
-            if not select.select([self._terminal], [], [], 0.2)[0]:
-                continue
-            piece = os.read(self._terminal, 65536)
-            if b"\x1b[6n" in piece:  # where is the cursor?
-                os.write(self._terminal, b"\x1b[1;1R")
-            self.shown += ESCAPES.sub("", piece.decode(errors="replace")).replace("\r", "")
-        before, self.shown = self.shown[: found.end()], self.shown[found.end() :]
+        while not (found := re.compile(pattern).search(self.shown, max(0, self._looked - 4096))):
+            self._looked = len(self.shown)
+            assert time.monotonic() < end, f"{pattern!r} is not in {self.shown[-4096:]!r}"
+            self._read(0.2)
+        before, self.shown, self._looked = self.shown[: found.end()], self.shown[found.end() :], 0
         return before
 
-    def exit_code(self) -> int:
-        while True:
-            try:
-                if not os.read(self._terminal, 65536):
-                    break
-            except OSError:  # the other end is closed
-                break
-        status = os.waitpid(self._pid, 0)[1]
-        os.close(self._terminal)
-        return os.waitstatus_to_exitcode(status)
+    def leave(self, seconds: float = 60) -> int:
+        """Press Ctrl-D until the program has ended; returns its exit code.
+
+        Between two prompts the terminal itself takes the key, and the program never sees it.
+        """
+        end = time.monotonic() + seconds
+        while not (ended := os.waitpid(self._pid, os.WNOHANG))[0]:
+            if time.monotonic() > end:
+                self.kill()
+                raise AssertionError(f"the program did not end; it shows {self.shown[-4096:]!r}")
+            with suppress(OSError):  # the other end is closed
+                self.type("\x04")
+                self._read(0.5)
+        self._pid = 0
+        return os.waitstatus_to_exitcode(ended[1])
+
+    def kill(self) -> None:
+        """Whatever happened, nothing stays behind."""
+        if self._pid:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+            self._pid = 0
+        with suppress(OSError):
+            os.close(self._terminal)
+
+    def _read(self, seconds: float) -> None:
+        if not select.select([self._terminal], [], [], seconds)[0]:
+            return
+        piece = os.read(self._terminal, 65536)
+        if b"\x1b[6n" in piece:  # where is the cursor?
+            os.write(self._terminal, b"\x1b[1;1R")
+        self.shown += ESCAPES.sub("", piece.decode(errors="replace")).replace("\r", "")
 
 
-def test_a_real_terminal(logs: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def terminal(logs: Path, tmp_path: Path) -> Iterator[Terminal]:
     terminal = Terminal("shell", str(logs), XDG_STATE_HOME=str(tmp_path / "state"))
+    yield terminal
+    terminal.kill()
+
+
+def test_a_real_terminal(terminal: Terminal, tmp_path: Path) -> None:
     terminal.wait_for("coprlake> ")
     terminal.type("fetch logs |\r")  # goes on in the next line
     terminal.wait_for(r"\.\. ")
@@ -379,10 +405,10 @@ def test_a_real_terminal(logs: Path, tmp_path: Path) -> None:
     terminal.type("fetch logs | filtr\r")
     terminal.wait_for("there is no command filtr; did you mean filter?")
     terminal.wait_for("coprlake> ")
-    terminal.type("half a que\x03")  # dropped
-    terminal.wait_for("coprlake> ")
-    terminal.type("\x04")
-    assert terminal.exit_code() == 0
+    terminal.type("half a que")
+    terminal.wait_for("que")
+    terminal.type("\x03")  # drops it
+    assert terminal.leave() == 0
     history = tmp_path / "state" / "coprlake" / "history"
     assert history.stat().st_mode & 0o077 == 0
     kept = history.read_text()
