@@ -24,9 +24,7 @@ kafka: setup  ## fetch a Kafka broker and Spark's connector, for the tests
 demo: setup  ## bring generated logs into a table, find needles, read it with DuckDB
 	@$(RUN) -m benchmarks.demo
 
-# Numba's cache does not notice when a kernel that another one contains has changed.
 test: setup  ## all tests: with the JIT, without it, and with bounds checks
-	@find src -name '*.nb[ci]' -delete; rm -rf $(KERNEL_CACHE)
 	@$(MAKE) --no-print-directory test-jit test-no-jit test-bounds
 
 test-jit: setup kafka  ## the whole suite, compiled: Spark, its cluster and Kafka as well

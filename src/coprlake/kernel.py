@@ -11,14 +11,18 @@ With ``NUMBA_DISABLE_JIT=1`` every kernel is ordinary Python, which is how the t
 
 import ctypes
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 from numba import config, njit, types
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import intrinsic, overload
 from numba.np import arrayobj
+
+from coprlake.kernel_sources import digest_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,12 +61,27 @@ def cold_kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _compiled(function: Callable[P, R], *, forceinline: bool) -> Callable[P, R]:
-    """Where no cache can be kept (code imported from an archive, say), each process compiles anew."""
+    """Where no cache can be kept (code imported from an archive, say), each process compiles for itself."""
     options = {**_OPTIONS, "forceinline": forceinline}
-    try:
-        return cast(Callable[P, R], njit(cache=True, **options)(function))
-    except RuntimeError:  # numba: "no locator available"
-        return cast(Callable[P, R], njit(**options)(function))
+    if config.DISABLE_JIT:
+        return function
+    compiled = njit(**options)(function)
+    with suppress(RuntimeError, OSError):  # numba: "no locator available"; sources that cannot be read
+        cache = _Cache(function)
+        compiled._cache = cache  # what `enable_caching` does, with a cache that knows all sources
+    return cast(Callable[P, R], compiled)
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
+    """Numba's cache on disk, for as long as none of the sources in a kernel has changed."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = IndexDataCacheFile(
+            cache_path=self._cache_path,
+            filename_base=self._impl.filename_base,
+            source_stamp=(self._impl.locator.get_source_stamp(), digest_of(function.__code__.co_filename)),
+        )
 
 
 def view_kernel(function: Callable[P, R]) -> Callable[P, R]:
