@@ -4,12 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 import coprlake
-from coprlake.kernel_sources import _closure
+from coprlake.kernel_sources import closure, digest_of
 
 PACKAGE = Path(coprlake.__file__).parent
 INNER = """
@@ -66,6 +67,20 @@ def test_a_kernel_is_compiled_again_when_one_that_it_contains_has_changed(copied
 
 
 def test_an_imported_module_counts_wherever_it_is() -> None:
-    closure = {path.relative_to(PACKAGE).as_posix() for path in _closure(PACKAGE / "tokens" / "scanner.py")}
-    assert {"tokens/scanner.py", "tokens/rules.py", "bits/words.py", "kernel.py", "config.py"} <= closure
-    assert "sketch/mutable.py" not in closure
+    found = closure(str(PACKAGE / "tokens" / "scanner.py"))
+    assert {"tokens/scanner.py", "tokens/rules.py", "bits/words.py", "kernel.py", "config.py"} <= found
+    assert "sketch/mutable.py" not in found
+
+
+def test_a_package_in_an_archive_has_the_same_digest(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "coprlake.zip", "w") as archive:
+        for file in PACKAGE.rglob("*.py"):
+            archive.write(file, file.relative_to(PACKAGE.parent))
+    script = "from coprlake.bits import words; from coprlake.kernel_sources import digest_of\n"
+    script += "print(digest_of(words.__file__), words.__file__)"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "coprlake.zip")}
+    asked = [sys.executable, "-c", script]
+    shown = subprocess.run(asked, env=environment, capture_output=True, text=True, check=True, timeout=120).stdout
+    digest, path = shown.split()
+    assert path.startswith(str(tmp_path / "coprlake.zip"))
+    assert digest == digest_of(str(PACKAGE / "bits" / "words.py"))

@@ -9,10 +9,13 @@ any of these files, the kernel is compiled again. Changes elsewhere do not matte
 import hashlib
 import re
 from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
-_ROOT: Final = Path(__file__).parent
+_FOLDER: Final = Path(__file__).parent
+_PACKAGE: Final[Traversable] = _FOLDER if _FOLDER.is_dir() else files("coprlake")  # or it is in an archive
 _IMPORT: Final = re.compile(rb"^\s*(?:from|import)\s+coprlake((?:\.\w+)*)", re.MULTILINE)
 
 
@@ -21,37 +24,44 @@ def digest_of(file: str) -> str:
     """A text that changes when one of the sources changes that the kernels in `file` are made of.
 
     Raises:
-        OSError: the sources cannot be read, because they are in an archive, say.
+        OSError: the sources cannot be read.
     """
     total = hashlib.blake2b(digest_size=16)
-    for path in sorted(_closure(Path(file))):
-        total.update(path.as_posix().removeprefix(_ROOT.as_posix()).encode() + b"\0" + _source(path)[0])
+    for name in sorted(closure(file)):
+        total.update(name.encode() + b"\0" + _source(name)[0])
     return total.hexdigest()
 
 
-def _closure(file: Path) -> set[Path]:
-    """The file, and those of all modules of coprlake that it imports directly or through others."""
-    found: set[Path] = set()
-    waiting = [file]
+def closure(file: str) -> set[str]:
+    """The file, and those of all modules of coprlake that it imports directly or through others.
+
+    Names are relative to the package; a file outside it has its path.
+    """
+    found: set[str] = set()
+    path = Path(file)
+    waiting = [path.relative_to(_FOLDER).as_posix() if path.is_relative_to(_FOLDER) else file]
     while waiting:
-        path = waiting.pop()
-        if path not in found:
-            found.add(path)
-            waiting += _source(path)[1]
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += _source(name)[1]
     return found
 
 
 @cache
-def _source(path: Path) -> tuple[bytes, list[Path]]:
+def _source(name: str) -> tuple[bytes, list[str]]:
     """The digest of a file, and the files that it imports."""
-    content = path.read_bytes()
-    modules = {below.decode() for below in _IMPORT.findall(content)}
-    files = [file for below in sorted(modules) for file in _files_of(below)]
-    return hashlib.blake2b(content, digest_size=16).digest(), files
+    file = Path(name) if Path(name).is_absolute() else _PACKAGE.joinpath(*name.split("/"))
+    content = file.read_bytes()
+    modules = {below.decode().strip(".") for below in _IMPORT.findall(content)}
+    names = [found for below in sorted(modules) for found in _files_of(below.replace(".", "/"))]
+    return hashlib.blake2b(content, digest_size=16).digest(), names
 
 
-def _files_of(below: str) -> list[Path]:
+def _files_of(below: str) -> list[str]:
     """The file of a module; of a package all that are in it, since an import of it may mean any of them."""
-    path = _ROOT.joinpath(*below.strip(".").split("."))
-    file = path.with_suffix(".py")
-    return [file] if below and file.is_file() else list(path.glob("*.py"))
+    if below and _PACKAGE.joinpath(f"{below}.py").is_file():
+        return [f"{below}.py"]
+    folder = _PACKAGE.joinpath(below) if below else _PACKAGE
+    inside = [file.name for file in folder.iterdir()] if folder.is_dir() else []
+    return [f"{below}/{name}".strip("/") for name in inside if name.endswith(".py")]
