@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import coprlake
+
 SOURCE = Path(__file__).parent.parent / "src" / "coprlake"
 LAYERS = [
     {"config", "errors", "files", "kernel", "kernel_sources", "records"},
@@ -64,4 +66,4 @@ def test_no_drawers() -> None:
 def test_importing_coprlake_loads_no_kernels() -> None:
     script = "import sys, coprlake; print(coprlake.__version__, {'numba', 'numpy', 'pyarrow'} & set(sys.modules))"
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "0.1.0 set()"
+    assert result.stdout.strip() == f"{coprlake.__version__} set()"

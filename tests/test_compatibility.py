@@ -2,6 +2,7 @@
 
 import json
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, list[dict
     return tmp_path / "table", expected
 
 
-def told(rows: list[dict[str, Any]]) -> list[str]:
+def told(rows: Iterable[dict[str, Any]]) -> list[str]:
     """Records in an order of their own, as JSON."""
     plain = [row | {"timestamp": row["timestamp"].isoformat()} for row in rows]
     return sorted(json.dumps(row, sort_keys=True, default=str, ensure_ascii=False) for row in plain)

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from coprlake.tokens.query import contains_tokens, term_tokens
     from coprlake.tokens.scanner import BatchScanner
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "coprlake.errors": (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES, RULES, SEGMENT_BYTES, VACUUM_HOURS, Rules
-from coprlake.errors import ConflictError, NotFoundError, UsageError
+from coprlake.errors import ConflictError, NotFoundError, UnreadableTableError, UsageError
 from coprlake.files import Folder
 from coprlake.predicate.predicates import EVERYTHING, Combinable, Contains, Predicate
 from coprlake.query.context import Context
@@ -24,7 +24,7 @@ from coprlake.records import DAY, SCHEMA
 from coprlake.segment.mutable import SegmentOptions
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.sidecar import IndexPlan
-from coprlake.table import deleting, indexing, information, optimizing, vacuuming, verifying
+from coprlake.table import deleting, features, indexing, information, optimizing, vacuuming, verifying
 from coprlake.table.conforming import lake_type
 from coprlake.table.delta_log import DeltaLog
 from coprlake.table.parquet_folder import ParquetFolder
@@ -32,7 +32,7 @@ from coprlake.table.progress import Progress
 from coprlake.table.segmenter import TableShape
 from coprlake.table.snapshot import Snapshot, open_segments
 from coprlake.table.writer import TableWriter, WriteReport, scratch_options
-from coprlake.tokens.rules import rule_set
+from coprlake.tokens.rules import RULE_SETS, rule_set
 
 if TYPE_CHECKING:
     from coprlake.query.limits import Limits
@@ -78,7 +78,9 @@ def create_table(
     for name in columns:
         fields.setdefault(name, pa.field(name, pa.string()))
     rule_set(rules, grams=True)  # refuses rules that there are not
-    configuration = {GRAMS_PROPERTY: ",".join(sorted(grams))} if grams else {}
+    configuration = dict(features.OF_NEW_TABLES)
+    if grams:
+        configuration[GRAMS_PROPERTY] = ",".join(sorted(grams))
     if rules != RULES:
         configuration[RULES_PROPERTY] = rules
     try:
@@ -161,7 +163,16 @@ class Table:
     @property
     def rules(self) -> Rules:
         """What is a token in segments that are written from now on; those that are there may have other rules."""
-        return "paper" if self._log.configuration.get(RULES_PROPERTY) == "paper" else RULES
+        name = self._log.configuration.get(RULES_PROPERTY, RULES)
+        if name not in RULE_SETS:
+            raise UnreadableTableError(
+                self.uri,
+                section=RULES_PROPERTY,
+                expected=" or ".join(RULE_SETS),
+                found=name,
+                advice="upgrade coprlake to write to this table; searches work as before",
+            )
+        return name
 
     @property
     def index_plan(self) -> IndexPlan:
@@ -309,7 +320,8 @@ class Table:
         """Segments, records, and bytes by part."""
         snapshot = self.snapshot()
         columns = {field.name: str(field.type) for field in snapshot.schema}
-        info = information.TableInfo(self.uri, snapshot.version, self.partition_by, columns, self.rules)
+        rules = self._log.configuration.get(RULES_PROPERTY, RULES)
+        info = information.TableInfo(self.uri, snapshot.version, self.partition_by, columns, rules)
         return information.describe(info, snapshot.segments)
 
     def optimize(
@@ -388,6 +400,7 @@ class Table:
         """
         if rules is not None:
             rule_set(rules, grams=True)  # refuses rules that there are not
+        features.check_writable(self.uri, self._log.configuration)
         segments = self.snapshot().segments
         report = indexing.index(
             self._log.folder,
@@ -437,7 +450,9 @@ class Table:
                 f"{self.uri}: cannot {what}: this is a folder of Parquet files without a Delta log, and is only read; "
                 "ingest it into a table of its own"
             )
-        return DeltaLog.open(self._log.folder)
+        log = DeltaLog.open(self._log.folder)
+        features.check_writable(self.uri, log.configuration)
+        return log
 
 
 _NO_CONTEXT = Context()

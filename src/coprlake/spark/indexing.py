@@ -14,6 +14,7 @@ from coprlake.files import Folder
 from coprlake.ingestion import give_memory_back
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.sidecar import IndexPlan
+from coprlake.spark.builds import same_build
 from coprlake.spark.progress import JobProgress, TaskProgress, watching
 from coprlake.spark.spreading import parallelism, places, places_in
 from coprlake.spark.tables import opened
@@ -79,7 +80,7 @@ def index(
     report = IndexReport()
     if shares:
         with watching(uri, job, progress):
-            for part in answers(places(spark, len(shares)).mapInArrow(work, "result binary")):
+            for part in answers(places(spark, len(shares)).mapInArrow(same_build(work), "result binary")):
                 report.merge(part)
     target.forget()  # segments that were open without a sidecar
     report.seconds = time.perf_counter() - started

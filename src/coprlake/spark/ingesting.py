@@ -23,6 +23,7 @@ from coprlake.intake.reading import Intake, list_inputs
 from coprlake.intake.splitting import plan_splits
 from coprlake.records import DAY, SOURCE
 from coprlake.spark import shuffling
+from coprlake.spark.builds import same_build
 from coprlake.spark.joining import ColumnTypesError, Part, discard, join
 from coprlake.spark.progress import JobProgress, TaskProgress, watching
 from coprlake.spark.spreading import parallelism, places, places_in
@@ -186,7 +187,7 @@ def _direct(spark: "SparkSession", groups: list[list[InputFile]], job: Job) -> R
             for place in places_in(batches):
                 yield from answer((place, read_group(task, groups[numbers[place]], job, numbers[place])))
 
-        found = dict(answers(places(spark, len(numbers)).mapInArrow(work, "result binary")))
+        found = dict(answers(places(spark, len(numbers)).mapInArrow(same_build(work), "result binary")))
         return [found[place] for place in range(len(numbers))]
 
     return run
@@ -201,7 +202,7 @@ def _shuffled(spark: "SparkSession", groups: list[list[InputFile]], job: Job) ->
                 with Intake.of(groups[place], job.options, strict=job.strict) as intake:
                     yield from shuffling.packed(measured(intake), task.shape.partition_by, intake.report)
 
-        packages = places(spark, len(groups)).mapInArrow(read, shuffling.COLUMNS)
+        packages = places(spark, len(groups)).mapInArrow(same_build(read), shuffling.COLUMNS)
         return shuffling.write(packages, task, job.name, watched=job.watched)
 
     return run

@@ -14,6 +14,7 @@ from coprlake.files import Folder
 from coprlake.ingestion import Gatherer, IngestReport, give_memory_back
 from coprlake.intake.messages import MessageReader
 from coprlake.intake.options import IntakeReport, ReadOptions
+from coprlake.spark.builds import same_build
 from coprlake.spark.ingesting import settle
 from coprlake.spark.joining import Part
 from coprlake.spark.streaming import StreamSettings, default_checkpoint, start
@@ -115,7 +116,7 @@ def _write_messages(
         def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield from answer(write_messages(task, batches, options))
 
-        return list(answers(batch.mapInArrow(work, "result binary")))
+        return list(answers(batch.mapInArrow(same_build(work), "result binary")))
 
     note = {"operation": "ingest", "stream": name}
     parts, written = settle(table, run, 0, settings.segment_bytes, once, note)

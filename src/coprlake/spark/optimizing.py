@@ -16,6 +16,7 @@ from coprlake.files import Folder
 from coprlake.ingestion import give_memory_back
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
 from coprlake.segment.sidecar import IndexPlan
+from coprlake.spark.builds import same_build
 from coprlake.spark.progress import JobProgress, TaskProgress, watching
 from coprlake.spark.spreading import parallelism, places, places_in
 from coprlake.spark.tables import opened
@@ -147,5 +148,5 @@ def _merged(
                 raise
             yield from answer((place, done))
 
-    found = dict(answers(places(spark, len(tasks)).mapInArrow(work, "result binary")))
+    found = dict(answers(places(spark, len(tasks)).mapInArrow(same_build(work), "result binary")))
     return [found[place] for place in range(len(tasks))]

@@ -22,6 +22,7 @@ from coprlake.query.report import SearchReport
 from coprlake.query.shares import Share, SharePlan, divide, plan, read_share
 from coprlake.records import DAY, TIMESTAMP
 from coprlake.segment.sealed import SegmentEntry
+from coprlake.spark.builds import same_build
 from coprlake.spark.column_types import as_spark_batch, spark_schema
 from coprlake.spark.expressions import column_of, named
 from coprlake.spark.options import SHARE_BYTES
@@ -104,7 +105,7 @@ class SparkSearch:
             for place in places_in(batches):
                 yield from map(as_spark_batch, read_share(shares[place]))
 
-        return places(spark, len(shares)).mapInArrow(read, spark_schema(self.schema))
+        return places(spark, len(shares)).mapInArrow(same_build(read), spark_schema(self.schema))
 
     def _by_parquet(self, spark: "SparkSession") -> "DataFrame":
         condition = self._condition()

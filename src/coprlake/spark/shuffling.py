@@ -15,6 +15,7 @@ import pyarrow as pa
 from coprlake.ingestion import give_memory_back
 from coprlake.intake.options import IntakeReport
 from coprlake.records import DAY
+from coprlake.spark.builds import same_build
 from coprlake.spark.joining import Part
 from coprlake.spark.progress import TaskProgress
 from coprlake.spark.tasks import PartWriter, WriteTask, answer, answers
@@ -109,7 +110,7 @@ def write(packages: "DataFrame", task: WriteTask, job: str, *, watched: bool) ->
         part.read = read
         yield from answer(part)
 
-    return list(answers(packages.hint("rebalance", "key").mapInArrow(work, "result binary")))
+    return list(answers(packages.hint("rebalance", "key").mapInArrow(same_build(work), "result binary")))
 
 
 def _write_package(writer: PartWriter, row: pa.RecordBatch, place: int, read: IntakeReport) -> None:

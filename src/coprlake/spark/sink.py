@@ -14,7 +14,9 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
+from coprlake import __version__
 from coprlake.records import SCHEMA
+from coprlake.spark.builds import check_build
 from coprlake.spark.checkpoints import application_of
 from coprlake.spark.joining import Part, discard, join
 from coprlake.spark.options import WriteSettings
@@ -37,11 +39,13 @@ class _Sink:
         columns = [name.strip() for name in settings.partition_by.split(",") if name.strip()]
         grams = [name.strip() for name in settings.grams.split(",") if name.strip()]
         table = opened_or_created(settings.path, _own_columns(schema), columns, grams, settings.rules)
+        self._build = __version__
         self._path = settings.path
         self._task = WriteTask.of(table, segment_bytes=settings.segment_bytes)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> PartMessage:
         """In a task: seal segments of all records of a partition."""
+        check_build(self._build)
         with PartWriter(self._task) as writer:
             for batch in iterator:
                 writer.append(batch)

@@ -13,9 +13,11 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from coprlake import __version__
 from coprlake.errors import UsageError
 from coprlake.predicate.predicates import EVERYTHING, And, Predicate
 from coprlake.query.shares import Share, divide, plan, read_share
+from coprlake.spark.builds import check_build
 from coprlake.spark.column_types import as_spark_batch, spark_schema
 from coprlake.spark.filters import push
 from coprlake.spark.options import ReadSettings, read_settings, write_settings
@@ -77,6 +79,7 @@ class CoprlakeReader(DataSourceReader):
     """
 
     def __init__(self, settings: ReadSettings, schema: StructType) -> None:
+        self._build = __version__
         self._settings = settings
         self._schema = result_schema(opened(settings.path).schema, schema.names)
         self._predicate = settings.predicate()
@@ -92,6 +95,7 @@ class CoprlakeReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """In a task: the matching records."""
+        check_build(self._build)
         assert isinstance(partition, SharePartition)
         yield from map(as_spark_batch, read_share(partition.share))
 

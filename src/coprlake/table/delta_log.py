@@ -32,6 +32,7 @@ from coprlake.errors import (
 from coprlake.files import Folder
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.sidecar import sidecar_name
+from coprlake.table import features
 from coprlake.table.actions import NewFile, entries_of
 from coprlake.table.partitioning import log_text
 from coprlake.table.segmenter import TableShape
@@ -355,24 +356,26 @@ class DeltaLog:
         if self._checked_version == self.version:
             return
         protocol = self._table.protocol()
-        features = set(protocol.reader_features or ()) - READER_FEATURES
-        if protocol.min_reader_version > READER_VERSION or features:
-            found = f"reader version {protocol.min_reader_version} {', '.join(sorted(features))}".strip()
+        unknown = set(protocol.reader_features or ()) - READER_FEATURES
+        if protocol.min_reader_version > READER_VERSION or unknown:
+            found = f"reader version {protocol.min_reader_version} {', '.join(sorted(unknown))}".strip()
             raise _too_new(self.folder, found)
         if "columnMapping" in (protocol.writer_features or ()) or "delta.columnMapping.mode" in self.configuration:
             raise _too_new(self.folder, "columns that are mapped to other names")
         if "deletionVectors" in (protocol.reader_features or ()) and self._has_deletion_vectors():
             raise _too_new(self.folder, "deletion vectors: run REORG TABLE ... APPLY (PURGE) in Spark first")
+        features.check_readable(self.folder.uri, self.configuration)
         self._checked_version = self.version
 
     def _has_deletion_vectors(self) -> bool:
         return bool(pa.RecordBatchReader.from_stream(self._table.deletion_vectors()).read_all().num_rows)
 
     def _check_writable(self) -> None:
+        features.check_writable(self.folder.uri, self.configuration)
         protocol = self._table.protocol()
         if protocol.min_writer_version > WRITER_VERSION and not set(protocol.writer_features or ()) <= READER_FEATURES:
-            features = ", ".join(sorted(protocol.writer_features or ())) or protocol.min_writer_version
-            raise _too_new(self.folder, f"writer features {features}")
+            names = ", ".join(sorted(protocol.writer_features or ())) or protocol.min_writer_version
+            raise _too_new(self.folder, f"writer features {names}")
 
 
 def _check_name(folder: Folder) -> None:

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from coprlake.config import Rules
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import ALWAYS
 
@@ -18,7 +17,7 @@ class TableInfo:
     version: int
     partition_by: list[str]
     columns: dict[str, str]
-    rules: Rules
+    rules: str
     segments: int = 0
     batches: int = 0
     rows: int = 0
