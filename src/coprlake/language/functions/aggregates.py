@@ -276,6 +276,9 @@ def _collect_array(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     keys = _sorted_by(d, node, args)
     down = bool(keys) and all(descends for _, descends in keys)
     keys += [(key, down) for key in tie_keys(d, value, tight(kind))]
+    if not keys:  # of a field that is always null
+        listed = d.call(d.pick(duckdb="list", spark="collect_list"), value.copy())
+        return _or_nothing(d, exp.Filter(this=listed, expression=_there(d, value)), node.type)
     if not d.is_spark:
         order = [exp.Ordered(this=key, desc=descends, nulls_first=False) for key, descends in keys]
         listed = d.call("list", exp.Order(this=value, expressions=order))
@@ -333,9 +336,7 @@ def _collect_distinct(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     value, kind = args[0], tight(node.arguments[0].type)  # type: ignore[union-attr]
     is_nested = kind.kind in NESTED
     listed = d.pack(["k", "v"], [*sort_keys(d, value, kind), value]) if is_nested else value.copy()
-    found = exp.Filter(
-        this=d.call(d.pick(duckdb="list", spark="collect_list"), listed), expression=_there(d, value)
-    )
+    found = exp.Filter(this=d.call(d.pick(duckdb="list", spark="collect_list"), listed), expression=_there(d, value))
     distinct = d.call(d.pick(duckdb="list_distinct", spark="array_distinct"), found)
     sorted_ = d.call(d.pick(duckdb="list_sort", spark="array_sort"), distinct)
     return _or_nothing(d, d.transform(sorted_, lambda one: d.member(one, "v")) if is_nested else sorted_, node.type)

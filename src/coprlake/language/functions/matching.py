@@ -257,9 +257,7 @@ def _among(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     return d.case((d.is_null(args[0].copy()), d.null(BOOLEAN)), default=d.is_true(d.either(*parts)))
 
 
-def _overlap(
-    d: Dialect, elements: exp.Expression, value: exp.Expression, is_list: bool, kind: Type
-) -> exp.Expression:
+def _overlap(d: Dialect, elements: exp.Expression, value: exp.Expression, is_list: bool, kind: Type) -> exp.Expression:
     """Whether an array has a value, or an element of another array, as values of this type."""
     elements = d.cast(elements, array(kind))
     if is_list:
