@@ -161,8 +161,8 @@ def sort_key(pipeline: Pipeline, scope: Scope, argument: Argument, default: bool
 @command(
     "limit",
     "limit COUNT",
-    "The first records by the `sort` before. Without one: the first groups, by their keys, and the first records of a "
-    "table as they are stored, which may be others on Spark.",
+    "The first records by the `sort` before; of groups without one, the first by their keys. Of the records of a "
+    "table without a `sort`, any: which ones may differ between engines and from day to day.",
     example="data record(a = 1), record(a = 2) | sort a | limit 1",
     gives=[{"a": 1}],
 )

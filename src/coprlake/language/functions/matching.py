@@ -17,7 +17,7 @@ from coprlake.language.functions.kernels import kernel
 from coprlake.language.functions.registry import FUNCTIONS, function, internal
 from coprlake.language.plan import Apply, Constant, Expr
 from coprlake.language.sql.dialect import Dialect
-from coprlake.language.types import BOOLEAN, DOUBLE, Type, array, member_names
+from coprlake.language.types import BOOLEAN, DOUBLE, LONG, STRING, Type, array, member_names
 from coprlake.predicate.regex import parse_pattern
 
 GROUP: Final = "text matching"
@@ -242,11 +242,13 @@ def _among(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
         assert kind is not None
         side = args[0].copy()
         if kind.kind != have.kind:
-            if have.is_loose and kind.kind in operators.FROM_TEXT and not is_array:
+            if have.is_loose and not is_array and kind in (LONG, BOOLEAN) and _is_known(value):
+                kind, sql = STRING, d.cast(sql, array(STRING) if value.type.kind == "array" else STRING)  # as in ==
+            elif have.is_loose and kind.kind in operators.FROM_TEXT and not is_array:
                 side = operators.from_text(d, side, kind)
             elif not (have.is_number and kind.is_number):
                 continue
-        is_list = kind is not value.type
+        is_list = value.type.kind == "array" and have.kind != "array"
         if is_array:
             parts.append(_overlap(d, side, sql, is_list, DOUBLE if kind.kind != have.kind else have))
         elif is_list:
@@ -255,6 +257,12 @@ def _among(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
         else:
             parts.append(d.equal(side, sql))
     return d.case((d.is_null(args[0].copy()), d.null(BOOLEAN)), default=d.is_true(d.either(*parts)))
+
+
+def _is_known(value: Expr) -> bool:
+    """Whether it is a constant, or an array of constants."""
+    parts = value.arguments if isinstance(value, Apply) and value.function is operators.LIST else (value,)
+    return all(isinstance(part, Constant) for part in parts)
 
 
 def _overlap(d: Dialect, elements: exp.Expression, value: exp.Expression, is_list: bool, kind: Type) -> exp.Expression:

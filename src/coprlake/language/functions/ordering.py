@@ -35,7 +35,7 @@ def sort_keys(d: Dialect, value: exp.Expression, kind: Type) -> list[exp.Express
 
 
 def tie_keys(d: Dialect, value: exp.Expression, kind: Type) -> list[exp.Expression]:
-    """What tells any two values apart, in an order of its own: for records that are equal in what they are sorted by."""
+    """What to sort by where any two values have to be told apart, as among records that are equal in what was asked."""
     if kind.kind == "double":
         is_zero = d.equal(value.copy(), d.double(0.0))
         return [value.copy(), d.case((is_zero, d.cast(value.copy(), STRING)), default=d.null(STRING))]
@@ -49,7 +49,7 @@ def _order_text(d: Dialect, value: exp.Expression, kind: Type) -> exp.Expression
 
 
 def order_texts(values: pa.Array, kind: Type = STRING) -> pa.Array:
-    """A text for each value, different for different values; null for null. The order of a map's keys does not count."""
+    """A text for each value, another for another value; null for null. The order of a map's keys does not count."""
     if kind.kind == "array":
         assert kind.element is not None
         elements = order_texts(values.flatten(), kind.element).fill_null("null")
