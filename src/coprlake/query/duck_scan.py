@@ -192,7 +192,9 @@ class TableScan:
                     continue
                 sources[name] = (name, value) if what == "column" else (None, value)
             files = self._d.call("list_value", *(self._d.text(path) for path in paths))
-            select = self._select(sources).from_(self._d.call("read_parquet", files), copy=False)
+            # the values of a partition are constants here; DuckDB would take any folder a=b above the table for one
+            by_name_only = exp.Kwarg(this=exp.var("hive_partitioning"), expression=exp.false())
+            select = self._select(sources).from_(self._d.call("read_parquet", files, by_name_only), copy=False)
             condition = self._time_condition(
                 {name: what for name, what, _ in kinds}, next((kind for n, _, kind in kinds if n == TIMESTAMP), None)
             )
