@@ -68,9 +68,7 @@ def _tables(plain_place: Path, folder: str) -> list[Table]:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_folders_above_a_table_are_not_partitions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
-) -> None:
+def test_folders_above_a_table_are_not_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
     for table in _tables(tmp_path, folder):
         for little in (duck_scan.LITTLE_BYTES, 0):  # searched here, and read by DuckDB
             monkeypatch.setattr(duck_scan, "LITTLE_BYTES", little)
@@ -103,7 +101,10 @@ def test_plain_paths_are_still_read_by_duckdb(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", [FOLDERS[0], FOLDERS[1], FOLDERS[2], FOLDERS[4], "{a}[b]*?/#:"])
 def test_folders_above_a_table_are_not_partitions_for_spark(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+    spark: SparkSession,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: str,
 ) -> None:
     table = _tables(tmp_path, folder)[0]
     assert ids(load(spark, table.uri).filter("source = 'web'")) == [0, 2, 4, 6]
@@ -115,7 +116,9 @@ def test_folders_above_a_table_are_not_partitions_for_spark(
 
 
 def test_sparks_reader_reads_a_table_below_a_partition_of_somebody_else(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Else the test above would say nothing about Spark's reader."""
     monkeypatch.setattr(searching, "MUCH_BYTES", 0)

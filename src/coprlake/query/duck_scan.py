@@ -25,7 +25,7 @@ from coprlake.query.limits import Deadline
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import FOREVER, View
 from coprlake.query.report import SearchReport
-from coprlake.query.search import Search
+from coprlake.query.search import Candidates
 from coprlake.query.shares import Share, SharePlan, plan, read_share
 from coprlake.records import ATTRIBUTES, TIMESTAMP, TIMESTAMP_TYPE
 from coprlake.segment.sealed import SealedSegment
@@ -88,29 +88,29 @@ class TableScan:
             self._needs.scan.table,
             "",
             columns,
-            str(self._pruning.predicate),
+            str(self._pruning.necessary.predicate),
             SearchReport(),
             ignored=self._pruning.ignored,
         )
         if self._view.uncommitted:
-            search = Search(lambda: self._view, self._pruning.predicate, self._options)
+            search = Candidates(lambda: self._view, self._pruning.necessary, self._options)
             report.way, report.search = "searched here, with records that are not committed yet", search.report
             reader = self._checked(iter(search), deadline)
             schema = pa.schema([self._schema.field(name) for name in columns])
             return self._from_arrow(_plain_schema(schema), reader, report)
-        shares = plan(self._view.snapshot, self._pruning.predicate, self._options)
+        shares = plan(self._view.snapshot, self._pruning.necessary, self._options)
         report.search = shares.report
         report.files = len(shares.pieces)
         if self._is_much(shares) and (groups := self._file_groups(shares, columns)) is not None:
             report.way = "Parquet files, read by DuckDB"
             return self._from_parquet(groups, columns), {}, report
         schema = pa.schema([self._schema.field(name) for name in columns])
-        share = Share(self._uri, self._schema, schema, self._pruning.predicate, self._options, tuple(shares.pieces))
+        share = Share(self._uri, self._schema, schema, self._pruning.necessary, self._options, tuple(shares.pieces))
         report.way = "searched here, handed over as Arrow data"
         return self._from_arrow(schema, self._checked(read_share(share, shares.report), deadline), report)
 
     def _is_much(self, shares: SharePlan) -> bool:
-        if self._pruning.predicate == EVERYTHING:
+        if self._pruning.necessary.predicate == EVERYTHING:
             return bool(shares.pieces)
         return shares.data_bytes > LITTLE_BYTES
 
