@@ -9,6 +9,7 @@ from pyspark.sql import functions
 
 from coprlake.cli import figures
 from coprlake.cli.filters import Asked
+from coprlake.predicate.claims import Exact
 from coprlake.query.report import SearchReport
 from coprlake.records import TIMESTAMP
 from coprlake.segment.searchable import has_times
@@ -53,7 +54,7 @@ class SparkResults:
         self._spark = spark
         self._order = order if has_times(table.schema) else "any"
         self._limit = limit
-        self._planned: SparkSearch = plan_search(
+        self._planned: SparkSearch[Exact] = plan_search(
             table,
             asked.predicate(),
             since=asked.since,

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 from sqlglot import exp
 
-from coprlake.errors import NotFoundError, QueryError
+from coprlake.errors import NotFoundError, QueryError, UsageError
 from coprlake.language import plan
 from coprlake.language.compiling import Compiled, compile_query
 from coprlake.language.depth import deep_calls
@@ -18,6 +18,7 @@ from coprlake.language.tables import LOGS
 from coprlake.language.types import arrow_type, carried_type
 from coprlake.query.duck import Connection
 from coprlake.query.duck_scan import ScanReport, TableScan
+from coprlake.query.handover import Hold
 from coprlake.query.limits import Deadline, Limits
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
@@ -69,7 +70,7 @@ class Catalog:
         """The columns of a table."""
         try:
             view = self.view(name)[1]
-        except NotFoundError as error:
+        except (NotFoundError, UsageError) as error:
             fail(str(error))
             raise
         schema = view.snapshot.schema
@@ -193,10 +194,11 @@ class Query:
     ) -> exp.Expression:
         """The SQL with what each table is read from in its place."""
         sources: dict[str, exp.Expression] = {}
+        hold = Hold(self._limits.memory_bytes)
         for needs in lowered.scans:
             uri, view = catalog.view(needs.scan.table)
             scan = TableScan(uri, view, needs, compiled.pruning_of(needs.scan), self._options)
-            tree, data, how = scan.source(deadline)
+            tree, data, how = scan.source(deadline, hold)
             sources[needs.view] = tree
             report.scans.append(how)
             for name, table in data.items():

@@ -27,6 +27,7 @@ from coprlake.language.tables import LOGS
 from coprlake.language.types import Type, from_arrow, member_names
 from coprlake.query.duck import explained
 from coprlake.query.duck_scan import ScanReport
+from coprlake.query.fetching import Fetchable, Fetching
 from coprlake.query.limits import Deadline, Limits
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
@@ -34,7 +35,7 @@ from coprlake.query.querying import Catalog, Query, QueryReport, as_result
 from coprlake.records import ATTRIBUTES, TIMESTAMP
 from coprlake.spark.expressions import named
 from coprlake.spark.failures import explained as explained_failure
-from coprlake.spark.searching import plan_search
+from coprlake.spark.searching import plan_candidates
 from coprlake.spark.tables import opened
 from coprlake.store import Table, Time, microseconds
 
@@ -131,14 +132,13 @@ class SparkQuery(Query):
         columns = list(dict.fromkeys(own.get(column, ATTRIBUTES) for column in needs.columns))
         if not columns:
             columns = [TIMESTAMP if TIMESTAMP in table.schema.names else table.schema.names[0]]
-        search = plan_search(
+        search = plan_candidates(
             table,
-            pruning.predicate,
+            pruning.necessary,
             since=pruning.since,
             until=pruning.until,
             columns=columns,
             use_sketches=self._options.use_sketches,
-            strict=False,
         )
         through = search.goes_through_parquet
         way = "Parquet files, read by Spark" if through else "searched by our tasks, handed over as Arrow data"
@@ -147,7 +147,7 @@ class SparkQuery(Query):
                 needs.scan.table,
                 way,
                 columns,
-                str(pruning.predicate),
+                str(pruning.necessary.predicate),
                 search.report,
                 len(search.plan.pieces),
                 pruning.ignored,
@@ -278,6 +278,7 @@ def query(
     variables: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
     now: Time = None,
+    tables: Fetchable = (),
     use_sketches: bool = True,
 ) -> SparkQuery:
     """Ask a table in the query language, on Spark; the arguments are those of `Table.query`.
@@ -291,22 +292,24 @@ def query(
         variables: values for ``$names`` in the query.
         limits: of time and rows; memory and threads are Spark's own.
         now: what ``now()`` is.
+        tables: what the query may open by ``fetch "..."``, as for `Table.query`; by default nothing else.
         use_sketches: False to read everything that time and partition leave, which gives the same.
 
     Raises:
         QueryError: the query is wrong, and where.
     """
     found = opened(table)
+    fetching = Fetching(tables)
     others: dict[str, Table] = {}
 
-    def tables(name: str) -> Table:
+    def by_name(name: str) -> Table:
         if name.lower() == LOGS:
             return found
-        return others.setdefault(name, others.get(name) or opened(name))
+        return others.setdefault(name, others.get(name) or opened(fetching.place(name)))
 
     return SparkQuery(
         spark,
-        tables,
+        by_name,
         text,
         limits=limits,
         variables=variables,
