@@ -31,7 +31,7 @@ from coprlake.predicate.predicates import (
 from coprlake.records import ATTRIBUTES, SCHEMA
 from coprlake.testing.naive import class_of
 
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def matches(predicate: Predicate, row: Mapping[str, Any]) -> bool:
@@ -70,6 +70,11 @@ def _matches_value(predicate: Leaf, value: Any) -> bool:
     if isinstance(predicate, OneOf):
         return any(_is_equal(value, sought, predicate.case_sensitive) for sought in predicate.values)
     return isinstance(value, str | bytes) and _matches_text(predicate, value)
+
+
+def accepts(predicate: Leaf, value: Any) -> bool:
+    """Whether a value that is not null is what a leaf asks for; text can be bytes, also such that are not UTF-8."""
+    return _matches_value(predicate, value)
 
 
 def _bytes(text: str | bytes) -> bytes:
@@ -187,8 +192,8 @@ def _is_ordered(value: Any, operator: str, sought: Any) -> bool:
     if isinstance(value, str | bytes) and isinstance(sought, str):
         a, b = _bytes(value), sought.encode()
     elif isinstance(value, str | bytes):
-        text = _bytes(value).decode()
-        if isinstance(sought, bool | date) or not _NUMBER.fullmatch(text):
+        text = _bytes(value).decode(errors="replace")
+        if isinstance(sought, bool | date) or not NUMBER.fullmatch(text):
             return False
         a, b = float(text), float(sought)  # type: ignore[assignment]
     else:
@@ -213,7 +218,7 @@ def _converted(sought: Any, value: Any) -> Any:
         return sought if isinstance(sought, date) else None
     if not isinstance(value, int | float):
         return None
-    if isinstance(sought, str) and _NUMBER.fullmatch(sought):
+    if isinstance(sought, str) and NUMBER.fullmatch(sought):
         return int(sought) if re.fullmatch(r"[+-]?[0-9]+", sought) else float(sought)
     return sought if isinstance(sought, int | float) and not isinstance(sought, bool) else None
 
