@@ -28,6 +28,7 @@ from coprlake.records import ATTRIBUTES, SCHEMA, TIMESTAMP
 from coprlake.testing.naive_search import NUMBER, accepts
 from coprlake.testing.torture.plain_rows import Moment, Nested, Pairs, Row, Unordered, texts_in
 
+FINDS_NESTED_TEXT = False
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -61,7 +62,8 @@ def values_of(row: Row, field: str) -> list[Any]:
     attributes = row.get(ATTRIBUTES)
     pairs = attributes if isinstance(attributes, Pairs) else ()
     if field == ALL_FIELDS:
-        return [text for value in row.values() for text in texts_in(value)]
+        found = row.values() if FINDS_NESTED_TEXT else [v for v in row.values() if isinstance(v, bytes | Pairs)]
+        return [text for value in found for text in texts_in(value)]
     if row.get(field) is not None:
         return [row[field]]
     if field in SCHEMA.names:
