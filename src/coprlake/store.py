@@ -95,16 +95,13 @@ def open_table(uri: str | os.PathLike[str]) -> "Table":
 
     Raises:
         NotFoundError: there is neither.
-        UnreadableTableError: the table's protocol is newer than what is understood here.
+        UnreadableTableError: the table's protocol is newer than what is understood here, or the folder belongs to a
+            table of another format or is a part of a Delta table, so that some of its files do not count.
     """
     folder = Folder.of(uri)
     if folder.entry("") is not None:
         raise NotFoundError(f"{folder.uri}: this is a file, not the folder of a table; check the path")
     if folder.exists() and not folder.exists("_delta_log"):
-        inner = next((file.name for file in folder.list() if "/_delta_log/" in file.name), None)
-        if inner is not None:  # its files include those of old versions, and of deleted records
-            table = inner.partition("/_delta_log/")[0]
-            raise NotFoundError(f"{folder.uri}: this folder is no table, but holds some; open {table} in it")
         return Table(ParquetFolder(folder))
     return Table(DeltaLog.open(folder))
 
