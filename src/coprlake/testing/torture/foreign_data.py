@@ -18,6 +18,7 @@ from coprlake.records import ATTRIBUTES, ATTRIBUTES_TYPE, CONTENT, LOGLEVEL, SOU
 
 ID: Final = "id"
 """The number of the row: the one column that every random table has."""
+EXTREME_TIMES = 0.0
 _START_US: Final = 1_717_200_000_000_000
 _DAY_US: Final = 86_400_000_000
 _UNITS_A_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -220,7 +221,7 @@ def random_data(chance: random.Random, *, most_rows: int = 160) -> pa.Table:
     """A table of any shape, sometimes without rows."""
     count = 0 if chance.random() < 0.03 else chance.randint(1, most_rows)
     words = _Words(chance)
-    extreme = chance.random() < 0.12
+    extreme = chance.random() < EXTREME_TIMES
     leaves = [*_number_kinds(), *_time_kinds(extreme=extreme), *_text_kinds(words), Kind(pa.bool_(), _is_even)]
     nested = _nested_kinds(words, leaves, chance)
     columns: dict[str, pa.Array] = {ID: pa.array(range(count), pa.int64())}

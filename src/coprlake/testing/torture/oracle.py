@@ -26,9 +26,8 @@ from coprlake.predicate.predicates import (
 )
 from coprlake.records import ATTRIBUTES, SCHEMA, TIMESTAMP
 from coprlake.testing.naive_search import NUMBER, accepts
-from coprlake.testing.torture.plain_rows import Moment, Nested, Pairs, Row, Unordered, texts_in
+from coprlake.testing.torture.plain_rows import Moment, Pairs, Row, Unordered, leaves_in, texts_in
 
-FINDS_NESTED_TEXT = False
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -43,6 +42,8 @@ def answer(predicate: Predicate, row: Row) -> bool | None:
     if isinstance(predicate, Not):
         inner = answer(predicate.part, row)
         return None if inner is None else not inner
+    if isinstance(predicate, Exists) and predicate.field != ALL_FIELDS and reached_in(row, predicate.field):
+        return True  # also of a list without elements
     answers = [_on_value(predicate, value) for value in values_of(row, predicate.field)]
     return True if True in answers else (None if None in answers else False)
 
@@ -58,18 +59,43 @@ def is_in_time(row: Row, since: int | None, until: int | None) -> bool:
 
 
 def values_of(row: Row, field: str) -> list[Any]:
-    """The values that the field has in the row: at most one, but any number for all fields."""
-    attributes = row.get(ATTRIBUTES)
-    pairs = attributes if isinstance(attributes, Pairs) else ()
+    """The values that the field has in the row: one, any number if they are inside of another, all for all fields."""
     if field == ALL_FIELDS:
-        found = row.values() if FINDS_NESTED_TEXT else [v for v in row.values() if isinstance(v, bytes | Pairs)]
-        return [text for value in found for text in texts_in(value)]
-    if row.get(field) is not None:
-        return [row[field]]
-    if field in SCHEMA.names:
+        return [text for value in row.values() for text in texts_in(value)]
+    reached = reached_in(row, field)
+    if reached:
+        return [leaf for value in reached for leaf in leaves_in(value)]
+    attributes = row.get(ATTRIBUTES)
+    if field in SCHEMA.names or not isinstance(attributes, Pairs):
         return []
-    first = [value for key, value in pairs if key == field.encode()][:1]
+    first = [value for key, value in attributes if key == field.encode()][:1]
     return [value for value in first if value is not None]
+
+
+def reached_in(row: Row, field: str) -> list[Any]:
+    """What the name of a column, or a path into one, leads to; the longest name of a column first."""
+    if field in row:
+        return [] if row[field] is None else [row[field]]
+    for name in sorted(row, key=len, reverse=True):
+        rest = field[len(name) :]
+        if field.startswith(name) and rest[:1] in (".", "["):
+            return [value for value in _reached(row[name], rest) if value is not None]
+    return []
+
+
+def _reached(value: Any, rest: str) -> list[Any]:
+    if not rest:
+        return [value]
+    if isinstance(value, dict):
+        for name in sorted(value, key=len, reverse=True):
+            behind = rest[len(name) + 1 :]
+            if rest[0] == "." and rest[1:].startswith(name) and behind[:1] in ("", ".", "["):
+                return _reached(value[name], behind)
+        return []
+    if isinstance(value, list | Pairs) and value and isinstance(value[0], tuple):
+        key = rest[1:-1] if rest[0] == "[" and rest[-1] == "]" else rest[1:]
+        return [item for found, item in value if found == key.encode()][:1]
+    return [found for element in value for found in _reached(element, rest)] if isinstance(value, list) else []
 
 
 def _on_value(predicate: Leaf, value: Any) -> bool | None:
@@ -79,7 +105,7 @@ def _on_value(predicate: Leaf, value: Any) -> bool | None:
         if isinstance(predicate, Regex | Wildcard) and not _is_utf8(value):
             return None
         return accepts(predicate, value)
-    if isinstance(value, Unordered | Nested | Pairs):
+    if isinstance(value, Unordered):
         return False
     if isinstance(predicate, Compare):
         return _compares(value, predicate.operator, predicate.value)

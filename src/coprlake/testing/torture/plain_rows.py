@@ -1,7 +1,7 @@
 """Arrow data as plain Python values that lose nothing: the rows that the oracle looks at.
 
 ``to_pylist`` cannot hold times outside the years 1 to 9999, nanoseconds, or bytes that are not UTF-8. Here all text is
-bytes, and a time is a `Moment`.
+bytes, and a time is a `Moment`. A struct is a dict, a list is a list, and a map is a list of pairs.
 """
 
 from collections.abc import Callable
@@ -32,13 +32,6 @@ class Unordered:
     """A value that is neither text, number, truth value nor time, such as a time of day: it only exists."""
 
     shown: str
-
-
-@dataclass(frozen=True, slots=True)
-class Nested:
-    """A list, a struct or a map, with its elements, the values of its members, or its entries."""
-
-    values: tuple[Any, ...]
 
 
 class Pairs(tuple[tuple[bytes, bytes | None], ...]):
@@ -92,16 +85,17 @@ def _plain(column: pa.Array) -> list[Any]:
 def _nested(column: pa.Array) -> list[Any]:
     kind = column.type
     if pa.types.is_struct(kind):
+        names = [kind.field(number).name for number in range(kind.num_fields)]
         members = [_plain(column.field(number)) for number in range(kind.num_fields)]
-        found = [Nested(tuple(values)) for values in zip(*members, strict=True)] if members else [Nested(())] * len(column)
+        found = [dict(zip(names, values, strict=True)) for values in zip(*members, strict=True)]
         return [value if valid else None for value, valid in zip(found, column.is_valid().to_pylist(), strict=True)]
     if pa.types.is_map(kind):
         keys, items = _plain(column.keys), _plain(column.items)
-        return _sliced(column, lambda a, b: Nested(tuple(zip(keys[a:b], items[a:b], strict=True))))
+        return _sliced(column, lambda a, b: list(zip(keys[a:b], items[a:b], strict=True)))
     if pa.types.is_fixed_size_list(kind):
         column = column.cast(pa.list_(kind.value_type))
     elements = _plain(column.values)
-    return _sliced(column, lambda a, b: Nested(tuple(elements[a:b])))
+    return _sliced(column, lambda a, b: elements[a:b])
 
 
 def _sliced(column: pa.Array, take: Callable[[int, int], Any]) -> list[Any]:
@@ -117,16 +111,18 @@ def _is_text(kind: pa.DataType) -> bool:
     return str(kind) in names or pa.types.is_fixed_size_binary(kind)
 
 
+def leaves_in(value: Any) -> list[Any]:
+    """All values in a value that have no others inside; keys of maps are names, not values."""
+    if isinstance(value, dict):
+        return [leaf for member in value.values() for leaf in leaves_in(member)]
+    if isinstance(value, list | Pairs):
+        return [leaf for part in value for leaf in leaves_in(part[1] if isinstance(part, tuple) else part)]
+    return [] if value is None else [value]
+
+
 def texts_in(value: Any) -> list[bytes]:
-    """All text in a value, at any depth; keys of maps are no values."""
-    if isinstance(value, bytes):
-        return [value]
-    if isinstance(value, Pairs):
-        return [item for _, item in value if item is not None]
-    if isinstance(value, Nested | tuple):
-        inner = value.values if isinstance(value, Nested) else value
-        return [text for part in inner for text in texts_in(part)]
-    return []
+    """All text in a value, at any depth."""
+    return [leaf for leaf in leaves_in(value) if isinstance(leaf, bytes)]
 
 
 def is_valid_text(table: pa.Table) -> bool:

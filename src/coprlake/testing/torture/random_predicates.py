@@ -28,6 +28,7 @@ from coprlake.predicate.predicates import (
 )
 from coprlake.records import ATTRIBUTES, CONTENT
 from coprlake.testing.torture.foreign_data import WORDS
+from coprlake.testing.torture.oracle import values_of
 from coprlake.testing.torture.plain_rows import Moment, Pairs, Row, texts_in
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -47,6 +48,7 @@ class Known:
         self.names = list(names)
         keys = {key for row in rows if isinstance(row.get(ATTRIBUTES), Pairs) for key, _ in row[ATTRIBUTES]}
         self.keys = sorted(key.decode(errors="replace") for key in keys if key)
+        self.paths = sorted({path for row in rows for name in names for path in _paths(name, row.get(name))})
 
     def field(self, chance: random.Random) -> str:
         """Mostly the content, or any column, or a key of the attributes, or all fields."""
@@ -57,7 +59,9 @@ class Known:
             return ALL_FIELDS
         if kind < 0.6 and self.keys:
             return chance.choice(self.keys)
-        if kind < 0.63:
+        if kind < 0.66 and self.paths:
+            return chance.choice(self.paths)
+        if kind < 0.68:
             return chance.choice(["absent", "Source", "LEVEL", "day"])
         return chance.choice(self.names)
 
@@ -67,8 +71,7 @@ class Known:
             if not self.rows:
                 break
             row = chance.choice(self.rows)
-            value = row.get(field)
-            texts = texts_in(value) if value is not None and field != ALL_FIELDS else []
+            texts = [] if field == ALL_FIELDS else [text for value in values_of(row, field) for text in texts_in(value)]
             if not texts:
                 texts = [text for other in row.values() for text in texts_in(other)]
             if texts:
@@ -78,13 +81,27 @@ class Known:
     def value(self, chance: random.Random, field: str) -> Value:
         """A value of the field as a query would give it, or something near it, or of another type."""
         if self.rows and chance.random() < 0.75:
-            value = chance.choice(self.rows).get(field)
-            found = _as_query_value(value, chance)
+            values = values_of(chance.choice(self.rows), field) or [None]
+            found = _as_query_value(chance.choice(values), chance)
             if found is not None:
                 return found
             if chance.random() < 0.7:
                 return self.text(chance, field)
         return chance.choice(_OTHERS)
+
+
+def _paths(name: str, value: Any) -> list[str]:
+    """Simple paths into a value: members of structs, keys of maps."""
+    if any(sign in name for sign in ".[]"):
+        return []
+    if isinstance(value, dict):
+        return [f"{name}.{member}" for member in value]
+    if isinstance(value, list) and value and isinstance(value[0], tuple):
+        keys = [key.decode() for key, _ in value if isinstance(key, bytes) and key.isalnum()]
+        return [f"{name}[{key}]" for key in keys]
+    if isinstance(value, list):
+        return [path for element in value[:1] for path in _paths(name, element)]
+    return []
 
 
 def _as_query_value(value: Any, chance: random.Random) -> Value | None:
