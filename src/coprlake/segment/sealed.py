@@ -245,9 +245,27 @@ _PLAIN_TYPES: Final = {pa.string_view(): pa.string(), pa.binary_view(): pa.binar
 def without_views(records: pa.Table) -> pa.Table:
     """The records with plain types for views of text, which other writers use and few of Arrow's functions take."""
     for place, (name, kind) in enumerate(zip(records.schema.names, records.schema.types, strict=True)):
-        if kind in _PLAIN_TYPES:
-            records = records.set_column(place, name, records.column(place).cast(_PLAIN_TYPES[kind]))
+        plain = _without_views(kind)
+        if plain != kind:
+            records = records.set_column(place, name, records.column(place).cast(plain))
     return records
+
+
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    """The type with plain text at every depth."""
+    if not pa.types.is_nested(kind):
+        return _PLAIN_TYPES.get(kind, kind)
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_without_views(kind.key_type), _without_views(kind.item_type), kind.keys_sorted)
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_without_views(kind.value_type)))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(kind.value_field.with_type(_without_views(kind.value_type)))
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(kind.value_field.with_type(_without_views(kind.value_type)), kind.list_size)
+    return kind
 
 
 def _microseconds(value: object) -> int:

@@ -150,7 +150,9 @@ def _as_kind_of(value: Any, sought: Any) -> Any:
     if isinstance(value, float):
         return _nearest(number)
     if isinstance(value, Decimal) and isinstance(number, float):
-        return number if number != number or abs(number) == float("inf") else Fraction(repr(number))  # as written
+        if number != number or abs(number) == float("inf"):
+            return number
+        return Fraction(sought if isinstance(sought, str) and "e" not in sought.lower() else repr(number))  # as written
     return number
 
 

@@ -126,7 +126,9 @@ def _parts(recipe: Recipe, data: pa.Table) -> list[pa.Table]:
 
 def _write_ours(recipe: Recipe, data: pa.Table, folder: Path) -> Table:
     partition = recipe.partition_by
-    table = create_table(folder, partition_by=partition, rules=recipe.rules, grams=[SOURCE] if recipe.spills else [])
+    grams = [SOURCE] if recipe.spills else []
+    schema = pa.schema([(ID, pa.int64())])
+    table = create_table(folder, schema=schema, partition_by=partition, rules=recipe.rules, grams=grams)
     options = SegmentOptions(batch_bytes=40 * recipe.group_rows, slot_count=2)
     for part in _parts(recipe, data):
         with table.writer(options=options, searchable=False) as writer:
