@@ -110,6 +110,8 @@ class PlainTable:
             raise NoSqlError("a partition is not in the files")
         if leaf.field == ALL_FIELDS:
             return self._anywhere(leaf)
+        if leaf.field not in self.types and any(sign in leaf.field for sign in ".["):
+            raise NoSqlError("a path")
         found = "false"
         if leaf.field not in SCHEMA.names and self._has_map:
             key = _text(leaf.field)
@@ -142,8 +144,8 @@ class PlainTable:
             return "true"
         if kind == "VARCHAR":
             return _on_text(leaf, name)
-        if kind == "BLOB" or "TIME" == kind:
-            raise NoSqlError("bytes")
+        if kind in ("BLOB", "TIME") or any(sign in kind for sign in "[("):
+            raise NoSqlError("bytes, or something nested")
         if isinstance(leaf, Compare):
             return _typed(name, kind, leaf.operator, leaf.value)
         if isinstance(leaf, Equals):

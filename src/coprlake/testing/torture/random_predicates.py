@@ -130,7 +130,7 @@ def _recased(text: str, chance: random.Random) -> str:
     return "".join(sign.swapcase() if sign.isascii() else sign for sign in text)
 
 
-def _piece(text: str, chance: random.Random) -> str:
+def piece_of(text: str, chance: random.Random) -> str:
     """A part of the text, now and then changed a little: it may match or not."""
     start = chance.randint(0, len(text))
     end = len(text) if chance.random() < 0.2 else min(len(text), start + chance.choice([1, 2, 3, 4, 6, 9, 15]))
@@ -176,7 +176,7 @@ def _regex(piece: str, chance: random.Random) -> str:
 
 def _text_leaf(known: Known, chance: random.Random) -> Predicate:
     field = known.field(chance)
-    piece = _piece(known.text(chance, field), chance)
+    piece = piece_of(known.text(chance, field), chance)
     exact = chance.random() < 0.4
     kind = chance.choice([Contains, Contains, Term, Term, Phrase, Prefix, Suffix, Wildcard, Regex])
     if kind is Phrase:
