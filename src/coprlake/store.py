@@ -19,6 +19,7 @@ from coprlake.query.context import Context
 from coprlake.query.options import SearchOptions
 from coprlake.query.ordering import Order
 from coprlake.query.planning import FOREVER, View
+from coprlake.query.resolving import resolved, timed
 from coprlake.query.search import Search
 from coprlake.records import DAY, SCHEMA
 from coprlake.segment.mutable import SegmentOptions
@@ -256,7 +257,7 @@ class Table:
             strict=strict,
             use_sketches=use_sketches,
         )
-        return Search(self._view, predicate, options)
+        return Search(self._view, predicate, options, resolves=True)
 
     def query(
         self,
@@ -343,7 +344,10 @@ class Table:
         """
         if predicate == EVERYTHING and since is None and until is None:
             raise UsageError("this would delete every record; name a predicate or a time")
-        doomed = deleting.Doomed(predicate, microseconds(since, FOREVER[0]), microseconds(until, FOREVER[1]))
+        schema = self.schema
+        times = SearchOptions(since=microseconds(since, FOREVER[0]), until=microseconds(until, FOREVER[1]))
+        times = timed(times, schema)
+        doomed = deleting.Doomed(resolved(predicate, schema), times.since, times.until, times.time_column)
         log = self._delta_log("delete")
         own = SegmentOptions(searchable=False, gram_fields=self.gram_fields, rules=self.rules)
         options = scratch_options(own, log.folder)

@@ -97,6 +97,7 @@ def plan(snapshot: Snapshot, predicate: Predicate, options: SearchOptions) -> Sh
         use_sketches=options.use_sketches,
         strict=options.strict,
         report=report,
+        time_column=options.time_column,
     )
     with report.phase("prune"):
         for segment in planner.segments(View(snapshot)):
@@ -191,7 +192,7 @@ def _units(segment: SealedSegment, piece: Piece, options: SearchOptions) -> Iter
         batches = np.array(piece.batches, np.int64)
     first, last = np.full(count, FOREVER[0]), np.full(count, FOREVER[1])
     if options.is_bounded:
-        first, last = segment.times()
+        first, last = segment.times(options.time_column)
         batches = batches[(last[batches] >= options.since) & (first[batches] < options.until)]
     for batch in batches.tolist():
         yield Unit(segment, batch, 0, int(first[batch]), int(last[batch]))

@@ -139,6 +139,7 @@ class SparkQuery(Query):
             columns=columns,
             use_sketches=self._options.use_sketches,
             strict=False,
+            resolves=False,  # the language has found them
         )
         through = search.goes_through_parquet
         way = "Parquet files, read by Spark" if through else "searched by our tasks, handed over as Arrow data"

@@ -19,6 +19,7 @@ from coprlake.predicate.predicates import EVERYTHING, Combinable, Predicate
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import FOREVER
 from coprlake.query.report import SearchReport
+from coprlake.query.resolving import resolved, timed
 from coprlake.query.shares import Share, SharePlan, divide, plan, read_share
 from coprlake.records import DAY, TIMESTAMP
 from coprlake.segment.sealed import SegmentEntry
@@ -121,7 +122,7 @@ class SparkSearch:
         if condition is None:
             return None
         since, until = self.options.since, self.options.until
-        if self.options.is_bounded and not _has_moments(self.table.schema):
+        if self.options.is_bounded and not (self.options.time_column == TIMESTAMP and _has_moments(self.table.schema)):
             return None
         parts = [condition]
         if since != FOREVER[0]:
@@ -224,6 +225,7 @@ def plan_search(
     strict: bool = False,
     use_sketches: bool = True,
     share_bytes: int = SHARE_BYTES,
+    resolves: bool = True,
 ) -> SparkSearch:
     """Prune a table for a search, on the driver; `search` does this and reads what is left.
 
@@ -237,6 +239,8 @@ def plan_search(
         strict: whether a damaged sidecar is an error; else its data file is scanned.
         use_sketches: False to scan, which finds the same.
         share_bytes: compressed data that one task reads.
+        resolves: whether fields and the column of the time are to be found as in `coprlake.query.resolving`; else they
+            are as the table spells them.
     """
     if isinstance(query, str):
         query = parse_query(query) if query else EVERYTHING
@@ -253,6 +257,8 @@ def plan_search(
         use_sketches=use_sketches,
     )
     snapshot = found.snapshot()
+    if resolves:
+        query, options = resolved(query, snapshot.schema), timed(options, snapshot.schema)
     names = [name for name in snapshot.schema.names if name != DAY] if columns is None else list(columns)
     schema = result_schema(snapshot.schema, names)
     return SparkSearch(found, query, options, schema, plan(snapshot, query, options), share_bytes)
