@@ -88,7 +88,6 @@ def pipeline_table(run: dict[str, Any]) -> str:
         ),
         "needle by `coprlake.spark.search`": f"{searched('needle_query_seconds')}; {larger['needle_tasks']} task",
         "needle by the data source, `query` option": searched("data_source_query_seconds"),
-        "needle by the data source, DataFrame filter": searched("data_source_filter_seconds"),
         "scan by `coprlake.spark.search`, without sketches": (
             f"{searched('full_scan_query_seconds')}; {larger['scan_tasks']} tasks"
         ),

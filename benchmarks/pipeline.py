@@ -119,13 +119,8 @@ def query_figures(spark: "SparkSession", table: Table, rounds: int = ROUNDS) -> 
         frame = spark.read.option("basePath", table.uri).parquet(*files)
         return frame.filter(sql.col("content").contains(NEEDLE))
 
-    def by_source() -> "DataFrame":
-        reader = spark.read.format("coprlake").option("pushdown", "true")
-        return reader.load(table.uri).filter(sql.col("content").contains(NEEDLE))
-
     ways: dict[str, Callable[[], DataFrame]] = {
         "needle_query_seconds": lambda: lake.search(spark, table, predicate),
-        "data_source_filter_seconds": by_source,
         "data_source_query_seconds": lambda: spark.read.format("coprlake").option("query", option).load(table.uri),
         "full_scan_query_seconds": lambda: lake.search(spark, table, predicate, use_sketches=False),
         "spark_parquet_scan_seconds": by_parquet,

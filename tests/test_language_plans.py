@@ -40,7 +40,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
 
 def _predicate(query: Query) -> Predicate:
     (pruning,) = query.compiled.prunings.values()
-    return pruning.predicate
+    return pruning.necessary.predicate
 
 
 EXACT: Any = {"case_sensitive": True}
@@ -97,11 +97,12 @@ def test_conditions_prune(table: Table, steps: str, predicate: Predicate) -> Non
 
 def test_conditions_prune_through_append_and_join(table: Table) -> None:
     united = table.query('fetch logs | append [fetch logs] | filter source == "web"')
-    assert [one.predicate for one in united.compiled.prunings.values()] == [Equals("source", "web", **EXACT)] * 2
+    found = [one.necessary.predicate for one in united.compiled.prunings.values()]
+    assert found == [Equals("source", "web", **EXACT)] * 2
     joined = table.query(
         'fetch logs | join [fetch logs], on:{id} | filter source == "web" and right.loglevel == "INFO"'
     )
-    found = [one.predicate for one in joined.compiled.prunings.values()]
+    found = [one.necessary.predicate for one in joined.compiled.prunings.values()]
     assert found == [Equals("source", "web", **EXACT), Equals("loglevel", "INFO", **EXACT)]
 
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from coprlake.errors import CorruptSidecarError, FormatError
 from coprlake.predicate.build import contains, equals
+from coprlake.predicate.claims import Exact
 from coprlake.predicate.predicates import EVERYTHING, NOTHING, Predicate
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import FOREVER
@@ -55,9 +56,10 @@ def shares_of(
     table: Table, predicate: Predicate, options: SearchOptions, share_bytes: int
 ) -> tuple[SharePlan, list[Share]]:
     snapshot = table.snapshot()
-    found = plan(snapshot, predicate, options)
+    sought = Exact(predicate)
+    found = plan(snapshot, sought.necessary, options)
     schema = pa.schema([field for field in snapshot.schema if field.name != DAY])
-    whole = Share(table.uri, snapshot.schema, schema, predicate, options)
+    whole = Share(table.uri, snapshot.schema, schema, sought, options)
     return found, [replace(whole, pieces=pieces) for pieces in divide(found.pieces, share_bytes)]
 
 
@@ -143,7 +145,7 @@ def test_groups_are_of_about_the_same_size(pieces: list[Piece], share_bytes: int
         assert size <= 1.5 * even + 1 or is_one_batch, (size, even)
     assert len(groups) <= 2 * math.ceil(total / share_bytes) + 1
     found = SharePlan(pieces, total)
-    whole = Share("", pa.schema([]), pa.schema([]), EVERYTHING, SearchOptions())
+    whole = Share("", pa.schema([]), pa.schema([]), Exact(), SearchOptions())
     check_cover(found, [replace(whole, pieces=group) for group in groups])
     assert [part.entry for group in groups for part in group] == sorted(
         (part.entry for group in groups for part in group), key=lambda one: int(one.name.partition(".")[0])

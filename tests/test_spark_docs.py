@@ -29,6 +29,5 @@ def test_the_options_of_the_data_source_are_all_there() -> None:
 def test_every_function_and_setting_that_is_named_is_there() -> None:
     assert set(re.findall(r"\blake\.([a-zA-Z_]+)", DOCUMENT)) <= set(lake.__all__)
     assert {name for name in re.findall(r"`(spark\.[\w.]+?)(?:=\w+(?:\.\w+)*)?`", DOCUMENT) if name in CONFS} >= {
-        "spark.python.daemon.module",
-        "spark.sql.python.filterPushdown.enabled",
+        "spark.python.daemon.module"
     }

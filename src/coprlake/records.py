@@ -29,3 +29,15 @@ SCHEMA: Final = pa.schema(
 Any column may be null. Further typed columns may follow; a key of the attributes means the same as a column of that
 name.
 """
+
+_VARYING: Final = {b"coprlake.type": b"varies"}
+
+
+def varying(field: pa.Field) -> pa.Field:
+    """The field, marked as having another type in some data files: what is asked of it here may not hold there."""
+    return field.with_metadata(_VARYING)
+
+
+def is_varying(field: pa.Field) -> bool:
+    """Whether a field of a table is so marked."""
+    return (field.metadata or {}).items() >= _VARYING.items()

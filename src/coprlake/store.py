@@ -14,6 +14,7 @@ import pyarrow as pa
 from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES, RULES, SEGMENT_BYTES, VACUUM_HOURS, Rules
 from coprlake.errors import ConflictError, NotFoundError, UsageError
 from coprlake.files import Folder
+from coprlake.predicate.claims import Exact
 from coprlake.predicate.predicates import EVERYTHING, Combinable, Contains, Predicate
 from coprlake.query.context import Context
 from coprlake.query.options import SearchOptions
@@ -257,7 +258,7 @@ class Table:
             strict=strict,
             use_sketches=use_sketches,
         )
-        return Search(self._view, predicate, options, resolves=True)
+        return Search(self._view, Exact(predicate), options, resolves=True)
 
     def query(
         self,

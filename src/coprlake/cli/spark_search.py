@@ -9,6 +9,7 @@ from pyspark.sql import functions
 
 from coprlake.cli import figures
 from coprlake.cli.filters import Asked
+from coprlake.predicate.claims import Exact
 from coprlake.query.report import SearchReport
 from coprlake.query.resolving import time_column
 from coprlake.spark.expressions import named
@@ -54,7 +55,7 @@ class SparkResults:
         self._time_column = time_column(table.schema)
         self._order = "any" if self._time_column is None else order
         self._limit = limit
-        self._planned: SparkSearch = plan_search(
+        self._planned: SparkSearch[Exact] = plan_search(
             table,
             asked.predicate(),
             since=asked.since,

@@ -112,7 +112,10 @@ class Scan:
 
     Attributes:
         table: what was named: ``logs``, or a path.
-        columns: the fields of the table and of its attributes that were asked for.
+        columns: the fields of the table.
+        attributes: the keys of its attributes that were asked for.
+        taken: the names of all its columns, also of those that the language cannot show.
+        varying: the columns that are not of one type in all data files.
         since: of this time and later, in microseconds.
         until: before this time.
     """
@@ -120,6 +123,8 @@ class Scan:
     table: str
     columns: dict[str, Column] = field(default_factory=dict)
     attributes: dict[str, Column] = field(default_factory=dict)
+    taken: frozenset[str] = frozenset()
+    varying: frozenset[str] = frozenset()
     since: int | None = None
     until: int | None = None
 

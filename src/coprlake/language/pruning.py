@@ -1,7 +1,9 @@
 """What the records of each table have to fulfil to have a part in the result, as a predicate that COPR can prune by.
 
-It is a necessary condition: the engine still decides. What is negated, computed, or compared with another field says
-nothing, and is left out.
+It is a necessary condition, never an exact one: the engine still decides. What is negated, computed, or compared with
+another field says nothing, and is left out. So is every condition on a field that the predicate would look for in
+another place than the query does: a predicate asks a column first and the attributes after, by the types of the data
+file.
 """
 
 import itertools
@@ -13,7 +15,9 @@ from coprlake.language import plan
 from coprlake.language.functions import operators
 from coprlake.language.functions.matching import patterns_of
 from coprlake.language.plan import Apply, Column, Constant, Expr, InQuery, Lambda, Node, Ref, Scan
+from coprlake.language.types import MAP
 from coprlake.language.types import TIMESTAMP as TIME
+from coprlake.predicate.claims import Necessary
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
     EVERYTHING,
@@ -28,7 +32,7 @@ from coprlake.predicate.predicates import (
     Regex,
     Suffix,
 )
-from coprlake.records import ATTRIBUTES, TIMESTAMP
+from coprlake.records import ATTRIBUTES, SCHEMA, TIMESTAMP
 
 MOST_PARTS: Final = 5_000
 """A condition of more parts than this says nothing to the index."""
@@ -39,13 +43,13 @@ class Pruning:
     """What is known of the records of a table that matter.
 
     Attributes:
-        predicate: they match it.
+        necessary: they match it.
         since: they are of this time or later, in microseconds; None if any.
         until: they are before this time.
         ignored: conditions that say nothing to the index, as they are named in `explain`.
     """
 
-    predicate: Predicate = EVERYTHING
+    necessary: Necessary = field(default_factory=Necessary)
     since: int | None = None
     until: int | None = None
     ignored: list[str] = field(default_factory=list)
@@ -62,11 +66,11 @@ def _any(prunings: list[Pruning]) -> Pruning:
     """A table that is read several times has to give the records of each."""
     if len(prunings) == 1:
         return prunings[0]
-    predicates = [one.predicate for one in prunings]
+    predicates = [one.necessary.predicate for one in prunings]
     everything = any(predicate == EVERYTHING for predicate in predicates)
     sinces, untils = [one.since for one in prunings], [one.until for one in prunings]
     return Pruning(
-        EVERYTHING if everything else Or(tuple(predicates)),
+        Necessary(EVERYTHING if everything else Or(tuple(predicates))),
         None if None in sinces else min(since for since in sinces if since is not None),
         None if None in untils else max(until for until in untils if until is not None),
     )
@@ -141,7 +145,7 @@ def _of_scan(scan: Scan, conditions: Sequence[Expr]) -> Pruning:
         elif set(plan.columns_of(condition)) <= reader.columns:
             result.ignored.append(describe(condition))
     if parts:
-        result.predicate = parts[0] if len(parts) == 1 else And(tuple(parts))
+        result.necessary = Necessary(parts[0] if len(parts) == 1 else And(tuple(parts)))
     return result
 
 
@@ -155,6 +159,9 @@ def _conjuncts(conditions: Iterable[Expr]) -> Iterable[Expr]:
             yield condition
 
 
+_NO_NAMES: Final = frozenset({"", ALL_FIELDS})
+"""Columns and keys may be called so, but a predicate on such a field is not about them."""
+
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
 
 
@@ -163,26 +170,41 @@ class _Reader:
 
     def __init__(self, scan: Scan) -> None:
         self._names = {column: name for name, column in scan.columns.items()}
-        self._columns = set(scan.columns)
-        self._names |= {column: name for name, column in scan.attributes.items()}
-        self._time = scan.columns.get(TIMESTAMP)
-        self.columns = set(self._names)
+        self._keys = {column: key for key, column in scan.attributes.items()}
+        self._taken = scan.taken | scan.columns.keys() | set(SCHEMA.names)
+        self._varying = scan.varying
+        self._time = None if TIMESTAMP in scan.varying else scan.columns.get(TIMESTAMP)
+        own = scan.columns.get(ATTRIBUTES)
+        self._attributes = own if own is not None and own.type == MAP and ATTRIBUTES not in scan.varying else None
+        self.columns = set(self._names) | set(self._keys)
 
     def field(self, value: Expr | None) -> str | None:
-        """The field that an expression is just the text of."""
+        """The field that an expression is just the text of, if a predicate on it looks for it where the query does."""
         if isinstance(value, Apply) and value.function is operators.FIELD:
-            value = value.arguments[0]
-        if isinstance(value, Apply) and value.function is operators.ENTRY:
-            return self._entry(*value.arguments)
+            column, _ = value.arguments
+            return self._column(column) if self._attributes is not None else None
+        key = self._key(value)
+        if key is None:
+            return self._column(value)
+        return None if key in self._taken or key in _NO_NAMES else key  # a column of that name would be asked first
+
+    def _column(self, value: Expr | None) -> str | None:
+        """A column of text, which is text in every data file."""
         if not isinstance(value, Ref) or not value.type.is_text:
             return None
-        return self._names.get(value.column)
+        name = self._names.get(value.column)
+        return None if name in self._varying or name in _NO_NAMES else name
 
-    def _entry(self, attributes: Expr | None, key: Expr | None) -> str | None:
-        """A key of the attributes; a column of that name would be asked first, so there must be none."""
-        is_own = isinstance(attributes, Ref) and self._names.get(attributes.column) == ATTRIBUTES
-        name = _text(key)
-        return name if is_own and name is not None and name not in self._columns else None
+    def _key(self, value: Expr | None) -> str | None:
+        """The key, if an expression is just a value of the table's attributes."""
+        if self._attributes is None:
+            return None
+        if isinstance(value, Apply) and value.function is operators.ENTRY:
+            return _text(value.arguments[1]) if self._is_attributes(value.arguments[0]) else None
+        return self._keys.get(value.column) if isinstance(value, Ref) else None
+
+    def _is_attributes(self, value: Expr | None) -> bool:
+        return self._attributes is not None and isinstance(value, Ref) and value.column is self._attributes
 
     def bounds(self, condition: Expr) -> tuple[int | None, int | None] | None:
         """The times that a comparison of the timestamp leaves: from, and before."""
@@ -301,7 +323,10 @@ class _Reader:
         return _term(term, name, _flag(arguments[2], default=False) if len(arguments) > 2 else False)
 
     def _anywhere(self, arguments: Sequence[Expr | None]) -> Predicate | None:
-        """Only texts and attributes are in the index under any field; a number could match elsewhere."""
+        """A predicate on all fields looks at columns of text and at the attributes; nothing else may be able to match.
+
+        A number cannot if the term spells none. Arrays, records and other maps could.
+        """
         term, exact = _text(arguments[0]), _flag(arguments[1], default=False)
         if term is None:
             return None
@@ -311,9 +336,8 @@ class _Reader:
             value = inner.arguments[0] if isinstance(inner, Apply) else None
             if value is None:
                 return None
-            is_map = isinstance(value, Ref) and value.type.kind == "map" and value.column in self.columns
             is_number = value.type.kind in ("long", "double") and is_word
-            if not (self.field(value) or is_map or is_number):
+            if not (self.field(value) or self._key(value) is not None or self._is_attributes(value) or is_number):
                 return None
         return _term(term, ALL_FIELDS, exact)
 
@@ -335,7 +359,9 @@ _LEAVES: Final = {
 
 
 def _text(value: Expr | None) -> str | None:
-    return value.value if isinstance(value, Constant) and isinstance(value.value, str) else None
+    """What a constant text is; an address is a text inside, too, but compares otherwise."""
+    is_text = isinstance(value, Constant) and value.type.is_text and isinstance(value.value, str)
+    return value.value if is_text and isinstance(value, Constant) else None
 
 
 def _flag(value: Expr | None, *, default: bool) -> bool:

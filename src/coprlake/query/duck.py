@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from coprlake.errors import CoprlakeError, QueryError, QueryLimitError
 from coprlake.language.functions.kernels import Kernel
+from coprlake.query.handover import Stream, too_large
 from coprlake.query.limits import Deadline, Limits
 
 _ROWS: Final = 65_536
@@ -135,6 +136,7 @@ class Connection:
         self._limits = limits
         self._text = text
         self._future: Future[Any] | None = None
+        self._streams: list[Stream] = []
 
     def learn(self, kernels: dict[str, Kernel]) -> None:
         """Make functions of ours known."""
@@ -142,6 +144,8 @@ class Connection:
 
     def register(self, name: str, data: Any) -> None:
         """Give Arrow data a name."""
+        if isinstance(data, Stream):
+            self._streams.append(data)
         self._cursor.register(name, data)
 
     def run(self, sql: str, *, is_small: bool = False) -> Iterator[pa.RecordBatch]:
@@ -180,18 +184,18 @@ class Connection:
                 raise
             raise self._deadline.error() from None
         except duckdb.OutOfMemoryException as error:
-            raise self._too_large() from error
+            raise self._failure() or too_large(self._limits.memory_bytes) from error
         except (duckdb.Error, pa.ArrowException) as error:
             raise self._explained(error) from error
 
-    def _too_large(self) -> QueryLimitError:
-        allowed = "" if self._limits.memory_bytes is None else f" than {self._limits.memory_bytes / 2**20:,.0f} MiB"
-        return QueryLimitError(
-            f"the query needs more memory{allowed}; narrow its time or filters, group by fewer values, or raise the "
-            "limit"
-        )
+    def _failure(self) -> Exception | None:
+        """What went wrong while records were read for the engine."""
+        return next((stream.failure for stream in self._streams if stream.failure is not None), None)
 
-    def _explained(self, error: Exception) -> CoprlakeError:
+    def _explained(self, error: Exception) -> Exception:
+        failure = self._failure()
+        if failure is not None:
+            return failure
         cause: BaseException | None = error
         while cause is not None:
             if isinstance(cause, CoprlakeError):

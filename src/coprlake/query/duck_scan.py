@@ -5,7 +5,7 @@ much, DuckDB reads the files that are left, and of them only the columns that th
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,11 +21,12 @@ from coprlake.language.sql.dialect import DuckDialect, simple_type
 from coprlake.language.sql.lowering import ScanNeeds
 from coprlake.language.types import STRING, carried_type, from_arrow
 from coprlake.predicate.predicates import EVERYTHING
+from coprlake.query.handover import Hold, Stream
 from coprlake.query.limits import Deadline
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import FOREVER, View
 from coprlake.query.report import SearchReport
-from coprlake.query.search import Search
+from coprlake.query.search import Candidates
 from coprlake.query.shares import Share, SharePlan, plan, read_share
 from coprlake.records import ATTRIBUTES, TIMESTAMP, TIMESTAMP_TYPE
 from coprlake.segment.sealed import SealedSegment
@@ -81,64 +82,69 @@ class TableScan:
             names.append(ATTRIBUTES)
         return list(dict.fromkeys(names)) or [TIMESTAMP if TIMESTAMP in self._schema.names else self._schema.names[0]]
 
-    def source(self, deadline: Deadline) -> tuple[exp.Expression, dict[str, Any], ScanReport]:
+    def source(self, deadline: Deadline, hold: Hold) -> tuple[exp.Expression, dict[str, Any], ScanReport]:
         """What the query reads from, the Arrow data that it needs by name, and how it came about."""
         columns = self._read_columns()
         report = ScanReport(
             self._needs.scan.table,
             "",
             columns,
-            str(self._pruning.predicate),
+            str(self._pruning.necessary.predicate),
             SearchReport(),
             ignored=self._pruning.ignored,
         )
         if self._view.uncommitted:
-            search = Search(lambda: self._view, self._pruning.predicate, self._options)
+            search = Candidates(lambda: self._view, self._pruning.necessary, self._options)
             report.way, report.search = "searched here, with records that are not committed yet", search.report
-            reader = self._checked(iter(search), deadline)
-            schema = pa.schema([self._schema.field(name) for name in columns])
-            return self._from_arrow(_plain_schema(schema), reader, report)
-        shares = plan(self._view.snapshot, self._pruning.predicate, self._options)
+            schema = _plain_schema(pa.schema([self._schema.field(name) for name in columns]))
+            return self._from_arrow(schema, lambda: self._checked(iter(search), deadline, hold), report, hold)
+        shares = plan(self._view.snapshot, self._pruning.necessary, self._options)
         report.search = shares.report
         report.files = len(shares.pieces)
         if self._is_much(shares) and (groups := self._file_groups(shares, columns)) is not None:
             report.way = "Parquet files, read by DuckDB"
             return self._from_parquet(groups, columns), {}, report
         schema = pa.schema([self._schema.field(name) for name in columns])
-        share = Share(self._uri, self._schema, schema, self._pruning.predicate, self._options, tuple(shares.pieces))
+        share = Share(self._uri, self._schema, schema, self._pruning.necessary, self._options, tuple(shares.pieces))
         report.way = "searched here, handed over as Arrow data"
-        return self._from_arrow(schema, self._checked(read_share(share, shares.report), deadline), report)
+
+        def read() -> Iterator[pa.RecordBatch]:
+            return self._checked(read_share(share, shares.report), deadline, hold)
+
+        return self._from_arrow(schema, read, report, hold)
 
     def _is_much(self, shares: SharePlan) -> bool:
-        if self._pruning.predicate == EVERYTHING:
+        if self._pruning.necessary.predicate == EVERYTHING:
             return bool(shares.pieces)
         return shares.data_bytes > LITTLE_BYTES
 
-    def _checked(self, batches: Iterator[pa.RecordBatch], deadline: Deadline) -> Iterator[pa.RecordBatch]:
+    def _checked(self, batches: Iterator[pa.RecordBatch], deadline: Deadline, hold: Hold) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             deadline.check()
+            hold.check(batch)
             yield batch
 
     # Arrow data
 
     def _from_arrow(
-        self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], report: ScanReport
+        self, schema: pa.Schema, read: Callable[[], Iterator[pa.RecordBatch]], report: ScanReport, hold: Hold
     ) -> tuple[exp.Expression, dict[str, Any], ScanReport]:
         own = self._needs.scan.columns
         kinds = {name: own[name].type for name in schema.names if name in own}
         places = {name: f"c{i}" for i, name in enumerate(kinds)}
         fields = pa.schema([(places[name], carried_type(kind)) for name, kind in kinds.items()])
-        table = pa.Table.from_batches(
-            (
-                pa.record_batch([carried(batch.column(name), kind) for name, kind in kinds.items()], schema=fields)
-                for batch in batches
-            ),
-            fields,
-        )
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in read():
+                yield pa.record_batch([carried(batch.column(name), kind) for name, kind in kinds.items()], fields)
+
+        data = hold.handed_over(fields, batches)
+        if isinstance(data, Stream):
+            report.way += ", as a stream"
         name = f"arrow_{self._needs.view}"
         select = self._select({column: (places[column], None) for column in kinds})
         tree = select.from_(exp.Table(this=exp.to_identifier(name, quoted=True)), copy=False)
-        return tree, {name: table}, report
+        return tree, {name: data}, report
 
     # Parquet files
 
@@ -192,7 +198,9 @@ class TableScan:
                     continue
                 sources[name] = (name, value) if what == "column" else (None, value)
             files = self._d.call("list_value", *(self._d.text(path) for path in paths))
-            select = self._select(sources).from_(self._d.call("read_parquet", files), copy=False)
+            # the values of a partition are constants here; DuckDB would take any folder a=b above the table for one
+            by_name_only = exp.Kwarg(this=exp.var("hive_partitioning"), expression=exp.false())
+            select = self._select(sources).from_(self._d.call("read_parquet", files, by_name_only), copy=False)
             condition = self._time_condition(
                 {name: what for name, what, _ in kinds}, next((kind for n, _, kind in kinds if n == TIMESTAMP), None)
             )

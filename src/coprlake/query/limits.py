@@ -13,7 +13,8 @@ class Limits:
     Attributes:
         seconds: from its start to its last row.
         rows: of the result.
-        memory_bytes: that the engine may use.
+        memory_bytes: that the engine may use, and a quarter more for records that are handed to it. A result that is
+            collected in memory is the caller's.
         threads: that the engine may use.
     """
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from coprlake.errors import NotFoundError
 from coprlake.kernel import I64Array
+from coprlake.predicate.claims import Necessary
 from coprlake.predicate.demand import ALWAYS_POSSIBLE, NEVER, NO_SKETCHES, Demand, demand_of
 from coprlake.predicate.partitions import decide, fields_of
-from coprlake.predicate.predicates import Predicate
 from coprlake.predicate.required import Profile
 from coprlake.query.report import SearchReport
 from coprlake.records import TIMESTAMP
@@ -43,7 +43,7 @@ class Planner:
     """Plans one search; programs are made once for all segments with the same fields.
 
     Args:
-        predicate: what is searched for.
+        sought: what the records that are looked for have in common.
         since: microseconds; earlier records are left out.
         until: microseconds; records of this time and later are left out.
         needs_times: whether the plan must know the times of batches: to sort, or to check a range.
@@ -54,7 +54,7 @@ class Planner:
 
     def __init__(
         self,
-        predicate: Predicate,
+        sought: Necessary,
         since: int,
         until: int,
         *,
@@ -64,7 +64,7 @@ class Planner:
         report: SearchReport,
         time_column: str = TIMESTAMP,
     ) -> None:
-        self._predicate = predicate
+        self._predicate = sought.predicate
         self._since = since
         self._until = until
         self._is_bounded = (since, until) != FOREVER

@@ -18,6 +18,7 @@ from coprlake.language.tables import LOGS
 from coprlake.language.types import arrow_type, carried_type
 from coprlake.query.duck import Connection
 from coprlake.query.duck_scan import ScanReport, TableScan
+from coprlake.query.handover import Hold
 from coprlake.query.limits import Deadline, Limits
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
@@ -193,10 +194,11 @@ class Query:
     ) -> exp.Expression:
         """The SQL with what each table is read from in its place."""
         sources: dict[str, exp.Expression] = {}
+        hold = Hold(self._limits.memory_bytes)
         for needs in lowered.scans:
             uri, view = catalog.view(needs.scan.table)
             scan = TableScan(uri, view, needs, compiled.pruning_of(needs.scan), self._options)
-            tree, data, how = scan.source(deadline)
+            tree, data, how = scan.source(deadline, hold)
             sources[needs.view] = tree
             report.scans.append(how)
             for name, table in data.items():

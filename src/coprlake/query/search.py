@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from coprlake.errors import FormatError, UsageError
-from coprlake.predicate.predicates import EVERYTHING, Predicate
+from coprlake.predicate.claims import Exact, Necessary
+from coprlake.predicate.predicates import EVERYTHING
 from coprlake.query.context import MATCH
 from coprlake.query.opening import BatchOpener, Found
 from coprlake.query.options import SearchOptions
@@ -24,26 +25,17 @@ from coprlake.records import DAY, TIMESTAMP_TYPE
 from coprlake.segment.searchable import Searchable, has_times
 
 
-class Search:
-    """The results of a search: an iterable of Arrow record batches, or a number, or a data frame.
+class Candidates:
+    """The records that may belong to an answer: an iterable of Arrow record batches, for somebody who decides.
 
     Nothing is done before it is asked for. Each use searches anew; `report` tells about the last one.
-
-    Args:
-        view: what is searched, as it is when the search begins.
-        predicate: for what.
-        options: how.
-        resolves: whether fields and the column of the time are to be found as in `coprlake.query.resolving`; else they
-            are as the table spells them.
     """
 
-    def __init__(
-        self, view: Callable[[], View], predicate: Predicate, options: SearchOptions, *, resolves: bool = False
-    ) -> None:
+    def __init__(self, view: Callable[[], View], sought: Necessary, options: SearchOptions) -> None:
         self._view = view
-        self._asked = self._predicate = predicate
+        self._sought = sought
+        self._predicate = sought.predicate
         self._options = options
-        self._resolves = resolves
         self.report = SearchReport()
 
     @property
@@ -56,49 +48,6 @@ class Search:
         view = self._begin()
         return self._stream(view, self._schema(view))
 
-    def count(self) -> int:
-        """How many records match; `limit` does not count."""
-        view = self._begin()
-        quick = self._count_from_log(view)
-        if quick is not None:
-            return quick
-        started = time.perf_counter()
-        planner = self._planner(needs_times=False)
-        segments = planner.segments(view)
-        self.report.add_seconds("prune", time.perf_counter() - started)
-        if not segments:
-            return 0
-        opener = BatchOpener(self._predicate, self._options, self.report)
-        units = units_in_any_order(segments, lambda segment: _plan(planner, segment, opener))
-        return sum(found.count for found in self._results(units, opener, None))
-
-    def to_arrow(self) -> pa.Table:
-        """All results in memory."""
-        view = self._begin()
-        schema = self._schema(view)
-        return pa.Table.from_batches(self._stream(view, schema), schema)
-
-    def to_pandas(self) -> Any:
-        """All results as a pandas data frame."""
-        return self.to_arrow().to_pandas()
-
-    def reader(self) -> pa.RecordBatchReader:
-        """A stream of results that every engine with Arrow can read, DuckDB and Polars among them."""
-        view = self._begin()
-        schema = self._schema(view)
-        return pa.RecordBatchReader.from_batches(schema, self._stream(view, schema))
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """The results one by one."""
-        for batch in self:
-            yield from batch.to_pylist()
-
-    def explain(self) -> SearchReport:
-        """Search, throw the results away, and tell what it took."""
-        for _ in self:
-            pass
-        return self.report
-
     def _stream(self, view: View, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """The results of one run."""
         time_column = self._options.time_column
@@ -110,13 +59,8 @@ class Search:
             yield from table.select(schema.names).to_batches()
 
     def _begin(self) -> View:
-        view = self._view()
-        if self._resolves:
-            columns = _all_columns(view)
-            self._predicate = resolved(self._asked, columns)
-            self._options = timed(self._options, columns)
         self.report = SearchReport(predicate=self._predicate)
-        return view
+        return self._view()
 
     def _schema(self, view: View) -> pa.Schema:
         schema = _all_columns(view)
@@ -137,7 +81,7 @@ class Search:
     def _planner(self, *, needs_times: bool) -> Planner:
         options = self._options
         return Planner(
-            self._predicate,
+            self._sought,
             options.since,
             options.until,
             needs_times=needs_times,
@@ -211,6 +155,80 @@ class Search:
             finally:
                 for future in waiting:
                     future.cancel()
+
+
+class Search(Candidates):
+    """The results of a search: an iterable of Arrow record batches, or a number, or a data frame.
+
+    Nothing is done before it is asked for. Each use searches anew; `report` tells about the last one.
+
+    Args:
+        view: what is searched, as it is when the search begins.
+        sought: for what.
+        options: how.
+        resolves: whether fields and the column of the time are to be found as in `coprlake.query.resolving`; else they
+            are as the table spells them.
+    """
+
+    def __init__(
+        self, view: Callable[[], View], sought: Exact, options: SearchOptions, *, resolves: bool = False
+    ) -> None:
+        super().__init__(view, sought.necessary, options)
+        self._asked = sought.predicate
+        self._resolves = resolves
+
+    def _begin(self) -> View:
+        view = self._view()
+        if self._resolves:
+            columns = _all_columns(view)
+            self._predicate = resolved(self._asked, columns)
+            self._sought = Necessary(self._predicate)
+            self._options = timed(self._options, columns)
+        self.report = SearchReport(predicate=self._predicate)
+        return view
+
+    def count(self) -> int:
+        """How many records match; `limit` does not count."""
+        view = self._begin()
+        quick = self._count_from_log(view)
+        if quick is not None:
+            return quick
+        started = time.perf_counter()
+        planner = self._planner(needs_times=False)
+        segments = planner.segments(view)
+        self.report.add_seconds("prune", time.perf_counter() - started)
+        if not segments:
+            return 0
+        opener = BatchOpener(self._predicate, self._options, self.report)
+        units = units_in_any_order(segments, lambda segment: _plan(planner, segment, opener))
+        return sum(found.count for found in self._results(units, opener, None))
+
+    def to_arrow(self) -> pa.Table:
+        """All results in memory."""
+        view = self._begin()
+        schema = self._schema(view)
+        return pa.Table.from_batches(self._stream(view, schema), schema)
+
+    def to_pandas(self) -> Any:
+        """All results as a pandas data frame."""
+        return self.to_arrow().to_pandas()
+
+    def reader(self) -> pa.RecordBatchReader:
+        """A stream of results that every engine with Arrow can read, DuckDB and Polars among them."""
+        view = self._begin()
+        schema = self._schema(view)
+        return pa.RecordBatchReader.from_batches(schema, self._stream(view, schema))
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The results one by one."""
+        for batch in self:
+            yield from batch.to_pylist()
+
+    def explain(self) -> SearchReport:
+        """Search, throw the results away, and tell what it took."""
+        for _ in self:
+            pass
+        return self.report
 
     def _count_from_log(self, view: View) -> int | None:
         """All records, when nothing is asked of them and the log knows their number."""

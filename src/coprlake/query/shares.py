@@ -14,7 +14,7 @@ import pyarrow as pa
 from coprlake.errors import NotFoundError
 from coprlake.files import Folder
 from coprlake.kernel import I64Array
-from coprlake.predicate.predicates import Predicate
+from coprlake.predicate.claims import Exact, Necessary
 from coprlake.query.opening import BatchOpener
 from coprlake.query.options import SearchOptions
 from coprlake.query.ordering import Unit
@@ -46,12 +46,12 @@ class Piece:
 
 @dataclass(frozen=True)
 class Share:
-    """What one process reads."""
+    """What one process reads: records that match, which are the answer if what is sought is exact."""
 
     uri: str
     table_schema: pa.Schema
     schema: pa.Schema
-    predicate: Predicate
+    sought: Exact | Necessary
     options: SearchOptions
     pieces: tuple[Piece, ...] = ()
 
@@ -78,19 +78,19 @@ class SharePlan:
     report: SearchReport = field(default_factory=SearchReport)
 
 
-def plan(snapshot: Snapshot, predicate: Predicate, options: SearchOptions) -> SharePlan:
+def plan(snapshot: Snapshot, sought: Necessary, options: SearchOptions) -> SharePlan:
     """Prune: by time and partition, then by the sketches. No data file is opened.
 
     Args:
         snapshot: the table.
-        predicate: what is searched for.
+        sought: what the records that are looked for have in common.
         options: the times, whether to use sketches and whether to be strict count here.
     """
-    found = SharePlan(report=SearchReport(predicate=predicate))
+    found = SharePlan(report=SearchReport(predicate=sought.predicate))
     report = found.report
     found.table_bytes = sum(segment.entry.data_bytes for segment in snapshot.segments)
     planner = Planner(
-        predicate,
+        sought,
         options.since,
         options.until,
         needs_times=False,
@@ -163,8 +163,8 @@ def read_share(share: Share, report: SearchReport | None = None) -> Iterator[pa.
         FormatError: a data file cannot be read. A job that leaves records out in silence would be worse than none.
     """
     folder = Folder.of(share.uri)
-    report = report or SearchReport(predicate=share.predicate)
-    opener = BatchOpener(share.predicate, share.options, report)
+    report = report or SearchReport(predicate=share.sought.predicate)
+    opener = BatchOpener(share.sought.predicate, share.options, report)
     left = share.options.limit
     for piece in share.pieces:
         segment = SealedSegment(folder, piece.entry, constants(piece.entry.partition, share.table_schema))

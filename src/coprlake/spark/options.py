@@ -7,14 +7,20 @@ from typing import Any, Final
 
 from coprlake.config import RULES, SEGMENT_BYTES, Rules
 from coprlake.errors import UsageError
+from coprlake.predicate.claims import Exact
 from coprlake.predicate.expression import parse_query
-from coprlake.predicate.predicates import EVERYTHING, Predicate
+from coprlake.predicate.predicates import EVERYTHING
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import FOREVER
 from coprlake.store import microseconds
 
 SHARE_BYTES: Final = 32 * 1024 * 1024
 """Compressed data that one task reads: about 300 MB of logs, a third of a second."""
+
+_NO_PUSHDOWN: Final = (
+    "the option pushdown was removed: Spark uses a read that was planned with a filter again for reads without it, and "
+    "so lost records; to prune, say what is searched for in the option query, or call coprlake.spark.search"
+)
 
 SPARKS_OWN: Final = frozenset({"path", "checkpointlocation", "queryname", "outputmode", "triggertype"})
 
@@ -31,9 +37,6 @@ class ReadSettings:
         until: records before this time.
         share_bytes: compressed data that one task reads.
         use_sketches: false to scan, which finds the same.
-        pushdown: true to prune by the filters of the DataFrame too. Only for a DataFrame that is used once: Spark 4.3
-            keeps what was planned with a filter, and uses it again for the same DataFrame without that filter
-            (docs/decisions/0011).
     """
 
     path: str
@@ -42,11 +45,10 @@ class ReadSettings:
     until: str | None = None
     share_bytes: int = SHARE_BYTES
     use_sketches: bool = True
-    pushdown: bool = False
 
-    def predicate(self) -> Predicate:
+    def sought(self) -> Exact:
         """What is searched for."""
-        return parse_query(self.query) if self.query else EVERYTHING
+        return Exact(parse_query(self.query) if self.query else EVERYTHING)
 
     def search_options(self) -> SearchOptions:
         """How."""
@@ -82,7 +84,11 @@ def read_settings(options: Mapping[str, str]) -> ReadSettings:
     Raises:
         UsageError: one of them is unknown or has no such value.
     """
-    return ReadSettings(**_values(options, ReadSettings))
+    for given, value in options.items():
+        if given.lower() == "pushdown" and _typed(given, value, bool):
+            raise UsageError(_NO_PUSHDOWN)
+    left = {given: value for given, value in options.items() if given.lower() != "pushdown"}
+    return ReadSettings(**_values(left, ReadSettings))
 
 
 def write_settings(options: Mapping[str, str]) -> WriteSettings:

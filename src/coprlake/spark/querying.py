@@ -34,7 +34,7 @@ from coprlake.query.querying import Catalog, Query, QueryReport, as_result
 from coprlake.records import ATTRIBUTES, TIMESTAMP
 from coprlake.spark.expressions import named
 from coprlake.spark.failures import explained as explained_failure
-from coprlake.spark.searching import plan_search
+from coprlake.spark.searching import plan_candidates
 from coprlake.spark.tables import opened
 from coprlake.store import Table, Time, microseconds
 
@@ -131,15 +131,13 @@ class SparkQuery(Query):
         columns = list(dict.fromkeys(own.get(column, ATTRIBUTES) for column in needs.columns))
         if not columns:
             columns = [TIMESTAMP if TIMESTAMP in table.schema.names else table.schema.names[0]]
-        search = plan_search(
+        search = plan_candidates(
             table,
-            pruning.predicate,
+            pruning.necessary,
             since=pruning.since,
             until=pruning.until,
             columns=columns,
             use_sketches=self._options.use_sketches,
-            strict=False,
-            resolves=False,  # the language has found them
         )
         through = search.goes_through_parquet
         way = "Parquet files, read by Spark" if through else "searched by our tasks, handed over as Arrow data"
@@ -148,7 +146,7 @@ class SparkQuery(Query):
                 needs.scan.table,
                 way,
                 columns,
-                str(pruning.predicate),
+                str(pruning.necessary.predicate),
                 search.report,
                 len(search.plan.pieces),
                 pruning.ignored,

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar, Unpack, cast
 
 import pyarrow as pa
 
 from coprlake.errors import UsageError
+from coprlake.predicate.claims import Exact, Necessary
 from coprlake.predicate.expression import parse_query
 from coprlake.predicate.predicates import EVERYTHING, Combinable, Predicate
 from coprlake.query.options import SearchOptions
@@ -47,17 +48,19 @@ SAMPLES: Final = 4
 MUCH_BYTES: Final = 64 * 1024 * 1024
 """Less compressed data than this is read by tasks in Python, which is faster to start."""
 
+Claim = TypeVar("Claim", Exact, Necessary)
+
 _PATTERN_SIGN = re.compile(r"[*?{}\[\]\\]")
 _PLAIN_PATH = re.compile("[A-Za-z0-9=._/-]*")
 
 
 @dataclass
-class SparkSearch:
+class SparkSearch(Generic[Claim]):
     """A search that is planned: `report` tells what was pruned, `dataframe` reads the rest.
 
     Attributes:
         table: what is searched.
-        predicate: for what.
+        sought: for what. If it is exact the DataFrame is the answer; if it is necessary it holds candidates.
         options: how.
         schema: the columns of the result.
         plan: what is left.
@@ -65,7 +68,7 @@ class SparkSearch:
     """
 
     table: Table
-    predicate: Predicate
+    sought: Claim
     options: SearchOptions
     schema: pa.Schema
     plan: SharePlan
@@ -93,7 +96,7 @@ class SparkSearch:
 
     def shares(self) -> list[Share]:
         """The work of each task."""
-        whole = Share(self.table.uri, self.table.schema, self.schema, self.predicate, self.options)
+        whole = Share(self.table.uri, self.table.schema, self.schema, self.sought, self.options)
         return [replace(whole, pieces=pieces) for pieces in divide(self.plan.pieces, self.share_bytes)]
 
     def _by_shares(self, spark: "SparkSession") -> "DataFrame":
@@ -118,7 +121,7 @@ class SparkSearch:
         """The question in Spark's words, None if these would not mean exactly the same."""
         from pyspark.sql import functions as sql
 
-        condition = column_of(self.predicate, self.table.schema, is_filter=True)
+        condition = column_of(self.sought.predicate, self.table.schema, is_filter=True)
         if condition is None:
             return None
         since, until = self.options.since, self.options.until
@@ -141,12 +144,12 @@ class SparkSearch:
         A search that opens everything to return little is several times faster through Python, which decides on whole
         batches; one that returns much is faster where it need not leave Java.
         """
-        if self.predicate == EVERYTHING:
+        if self.sought.predicate == EVERYTHING:
             return 1.0
         pieces = [piece for piece in self.plan.pieces if piece.batch_count]
         sample = [pieces[number * len(pieces) // SAMPLES] for number in range(SAMPLES)] if pieces else []
         some = tuple(replace(piece, batches=None, part=(0, piece.batch_count)) for piece in sample)
-        share = Share(self.table.uri, self.table.schema, self.schema, self.predicate, self.options, some)
+        share = Share(self.table.uri, self.table.schema, self.schema, self.sought, self.options, some)
         found = sum(batch.num_rows for batch in read_share(share))
         rows = sum((piece.entry.row_count or 0) / piece.batch_count for piece in sample)
         return found / max(1.0, rows)
@@ -225,8 +228,7 @@ def plan_search(
     strict: bool = False,
     use_sketches: bool = True,
     share_bytes: int = SHARE_BYTES,
-    resolves: bool = True,
-) -> SparkSearch:
+) -> SparkSearch[Exact]:
     """Prune a table for a search, on the driver; `search` does this and reads what is left.
 
     Args:
@@ -239,15 +241,36 @@ def plan_search(
         strict: whether a damaged sidecar is an error; else its data file is scanned.
         use_sketches: False to scan, which finds the same.
         share_bytes: compressed data that one task reads.
-        resolves: whether fields and the column of the time are to be found as in `coprlake.query.resolving`; else they
-            are as the table spells them.
     """
     if isinstance(query, str):
         query = parse_query(query) if query else EVERYTHING
     elif not isinstance(query, Combinable):
         raise UsageError(f"expected a predicate or a text to search for, found {query!r}")
-    found = opened(table)
-    options = SearchOptions(
+    return _planned(
+        table,
+        Exact(query),
+        _options(since, until, columns, limit, strict=strict, use_sketches=use_sketches),
+        share_bytes,
+    )
+
+
+def plan_candidates(
+    table: Table,
+    sought: Necessary,
+    *,
+    since: int | None,
+    until: int | None,
+    columns: Sequence[str],
+    use_sketches: bool,
+) -> SparkSearch[Necessary]:
+    """Prune a table for somebody who decides: the DataFrame has the records that may belong to the answer."""
+    return _planned(table, sought, _options(since, until, columns, None, strict=False, use_sketches=use_sketches))
+
+
+def _options(
+    since: Time, until: Time, columns: Sequence[str] | None, limit: int | None, *, strict: bool, use_sketches: bool
+) -> SearchOptions:
+    return SearchOptions(
         since=microseconds(since, FOREVER[0]),
         until=microseconds(until, FOREVER[1]),
         columns=None if columns is None else tuple(columns),
@@ -256,9 +279,18 @@ def plan_search(
         strict=strict,
         use_sketches=use_sketches,
     )
+
+
+def _planned(
+    table: str | PathLike[str] | Table, sought: Claim, options: SearchOptions, share_bytes: int = SHARE_BYTES
+) -> SparkSearch[Claim]:
+    found = opened(table)
     snapshot = found.snapshot()
-    if resolves:
-        query, options = resolved(query, snapshot.schema), timed(options, snapshot.schema)
+    if isinstance(sought, Exact):  # of a query, the language has found the names
+        sought = cast("Claim", Exact(resolved(sought.predicate, snapshot.schema)))
+        options = timed(options, snapshot.schema)
+    columns = options.columns
     names = [name for name in snapshot.schema.names if name != DAY] if columns is None else list(columns)
     schema = result_schema(snapshot.schema, names)
-    return SparkSearch(found, query, options, schema, plan(snapshot, query, options), share_bytes)
+    necessary = sought.necessary if isinstance(sought, Exact) else sought
+    return SparkSearch(found, sought, options, schema, plan(snapshot, necessary, options), share_bytes)

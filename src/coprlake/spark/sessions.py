@@ -21,14 +21,13 @@ DEFAULT_MASTER: Final = "local[*]"
 DAEMON_MODULE: Final = "coprlake.spark.daemon"
 
 CONFS: Final[Mapping[str, str]] = {
-    "spark.sql.python.filterPushdown.enabled": "true",
     "spark.python.daemon.module": DAEMON_MODULE,
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-"""What a session of ours has unless the user says otherwise. The first two are worth having in any session that reads
+"""What a session of ours has unless the user says otherwise. The first is worth having in any session that reads
 tables of coprlake; see docs/spark.md."""
 
 _LOCAL_CONFS: Final[Mapping[str, str]] = {

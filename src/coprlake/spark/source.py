@@ -4,20 +4,18 @@ Spark makes these objects in Python processes beside the driver, asks them to pl
 planning prunes, once, and a task gets a `Share`.
 """
 
-from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from coprlake.errors import UsageError
-from coprlake.predicate.predicates import EVERYTHING, And, Predicate
 from coprlake.query.shares import Share, divide, plan, read_share
 from coprlake.spark.column_types import as_spark_batch, spark_schema
-from coprlake.spark.filters import push
 from coprlake.spark.options import ReadSettings, read_settings, write_settings
 from coprlake.spark.tables import opened
 
@@ -42,8 +40,7 @@ class CoprlakeDataSource(DataSource):
 
     def reader(self, schema: StructType) -> "CoprlakeReader":
         """For ``spark.read``."""
-        settings = read_settings(self.options)
-        return (PushdownReader if settings.pushdown else CoprlakeReader)(settings, schema)
+        return CoprlakeReader(read_settings(self.options), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> "BatchSink":
         """For ``df.write``."""
@@ -72,50 +69,28 @@ class SharePartition(InputPartition):
 class CoprlakeReader(DataSourceReader):
     """Plans a read.
 
-    It takes no filters, and does not say that it might: Spark would refuse to read at all in a session without
-    ``spark.sql.python.filterPushdown.enabled``.
+    It takes no filters: Spark 4.3 would use a plan that was pruned by a filter for other uses of the same DataFrame or
+    view too, and lose their records in silence (docs/decisions/0011).
     """
 
     def __init__(self, settings: ReadSettings, schema: StructType) -> None:
         self._settings = settings
         self._schema = result_schema(opened(settings.path).schema, schema.names)
-        self._predicate = settings.predicate()
+        self._sought = settings.sought()
         self._options = settings.search_options()
 
     def partitions(self) -> Sequence[InputPartition]:
         """What is left of the table, in shares of about the same size; one, if little is left."""
         table = opened(self._settings.path)
-        found = plan(table.snapshot(), self._predicate, self._options)
+        found = plan(table.snapshot(), self._sought.necessary, self._options)
         groups = divide(found.pieces, self._settings.share_bytes) or [()]
-        whole = Share(table.uri, table.schema, self._schema, self._predicate, self._options)
+        whole = Share(table.uri, table.schema, self._schema, self._sought, self._options)
         return [SharePartition(replace(whole, pieces=pieces)) for pieces in groups]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """In a task: the matching records."""
         assert isinstance(partition, SharePartition)
         yield from map(as_spark_batch, read_share(partition.share))
-
-
-class PushdownReader(CoprlakeReader):
-    """Also prunes by filters, which Spark offers before it asks for partitions.
-
-    Only if the user vouches that the DataFrame is used once: Spark 4.3 would use the pruned plan for other uses of it
-    too, and lose their records in silence.
-    """
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 (Spark's name)
-        """Take what can be pruned with; what is not decided exactly goes back to Spark."""
-        pushed = push(filters, opened(self._settings.path).schema)
-        self._predicate = both(self._predicate, pushed.predicate)
-        options = self._options
-        self._options = replace(options, since=max(options.since, pushed.since), until=min(options.until, pushed.until))
-        return pushed.left_over
-
-
-def both(first: Predicate, second: Predicate) -> Predicate:
-    """Both hold."""
-    parts = [part for part in (first, second) if part != EVERYTHING]
-    return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
 def result_schema(table: pa.Schema, names: Sequence[str]) -> pa.Schema:

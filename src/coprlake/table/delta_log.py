@@ -378,6 +378,8 @@ class DeltaLog:
 def _check_name(folder: Folder) -> None:
     if folder.is_local and "%" in folder.root:  # delta-rs 1.6 decodes it once or twice, and looks elsewhere
         raise UsageError(f"{folder.root}: a table's path must not have a percent sign; choose another folder")
+    if folder.is_local and "\\" in folder.root:  # which delta-rs takes for a slash, and looks elsewhere
+        raise UsageError(f"{folder.root}: a table's path must not have a backslash; choose another folder")
 
 
 def _why_no_table(folder: Folder) -> str:

@@ -8,6 +8,8 @@ import pyarrow.parquet as pq
 
 from coprlake.errors import NotFoundError
 from coprlake.files import FileEntry, Folder
+from coprlake.predicate.texts import is_text, is_text_map
+from coprlake.records import varying
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.table.partitioning import NO_VALUE
 from coprlake.table.recognizing import refuse_links_into_tables, refuse_tables_above, refuse_tables_below
@@ -69,7 +71,7 @@ class ParquetFolder:
         return [file for file in files if file.name.endswith(".parquet") and not _is_hidden(file.name)]
 
     def _joint_schema(self) -> pa.Schema:
-        """The columns of all files; the first that has one decides its type."""
+        """The columns of all files; the first that has one decides its type, and is marked if others have another."""
         fields: dict[str, pa.Field] = {}
         for file in self._files:
             try:
@@ -78,10 +80,17 @@ class ParquetFolder:
             except (OSError, pa.ArrowException):
                 continue  # whoever reads the file will hear of it
             for one in found.remove_metadata():
-                fields.setdefault(one.name, one)
+                known = fields.setdefault(one.name, one.remove_metadata())
+                if not _reads_alike(known.type, one.type):
+                    fields[one.name] = varying(known)
         for name in self.partition_by:
             fields.setdefault(name, pa.field(name, pa.string()))
         return pa.schema(list(fields.values()))
+
+
+def _reads_alike(one: pa.DataType, other: pa.DataType) -> bool:
+    """Whether a search means the same by columns of these types."""
+    return one == other or (is_text(one) and is_text(other)) or (is_text_map(one) and is_text_map(other))
 
 
 def _is_hidden(name: str) -> bool:

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -11,10 +11,11 @@ import pyarrow as pa
 from coprlake.errors import CoprlakeError
 from coprlake.predicate.predicates import Predicate
 from coprlake.query import duck_scan
+from coprlake.query.resolving import resolved, time_column
 from coprlake.query.search import Search
 from coprlake.testing.torture.foreign_data import ID
 from coprlake.testing.torture.oracle import answer, is_in_time
-from coprlake.testing.torture.plain_rows import Moment, Row, plain_rows
+from coprlake.testing.torture.plain_rows import Moment, Row, is_valid_text, plain_rows
 from coprlake.testing.torture.plain_sql import NoSqlError, PlainTable
 from coprlake.testing.torture.random_pipelines import Pipeline, UndefinedError
 from coprlake.testing.torture.writers import Written
@@ -45,6 +46,7 @@ class OpenTable:
         self.table = written.table
         self.schema: pa.Schema = written.data.schema
         self.rows: list[Row] = plain_rows(written.data)
+        self.is_utf8 = is_valid_text(written.data)
         self._plain: PlainTable | None = None
         try:
             self._plain = PlainTable(written.files, written.partition_by) if written.files else None
@@ -94,6 +96,7 @@ def wrong_search(table: OpenTable, asked: Asked, seen: Callable[[str], None] = l
         return f"with sketches {_shown(sketched)}, without {_shown(scanned)}"
     if isinstance(sketched, str):
         return None
+    asked = replace(asked, predicate=resolved(asked.predicate, table.table.schema))
     problem = _against_oracle(table, asked, sketched)
     if problem is not None:
         return problem
@@ -110,8 +113,9 @@ def _against_oracle(table: OpenTable, asked: Asked, found: list[int]) -> str | N
     if len(set(found)) != len(found):
         return f"rows were found twice: {_shown(found)}"
     got = set(found)
+    time = time_column(table.table.schema)
     for row in table.rows:
-        expected = is_in_time(row, asked.since, asked.until) and answer(asked.predicate, row)
+        expected = is_in_time(row, time, asked.since, asked.until) and answer(asked.predicate, row)
         if expected is not None and expected != (row[ID] in got):
             verb = "is missing" if expected else "must not be found"
             return f"row {row[ID]} {verb}: { {name: value for name, value in row.items() if value is not None} }"
@@ -141,7 +145,7 @@ def _wrong_extra(
 def _wrong_order(table: OpenTable, order: str, ordered: list[int], found: list[int]) -> str | None:
     if sorted(ordered) != found:
         return f"{order} first {_shown(ordered)}, in any order {_shown(found)}"
-    moments = {row[ID]: row.get("timestamp") for row in table.rows}
+    moments = {row[ID]: row.get(time_column(table.table.schema) or "") for row in table.rows}
     times = [moment.microseconds // 1 for number in ordered if isinstance(moment := moments[number], Moment)]
     return None if times == sorted(times, reverse=order == "newest") else f"{order} first is not in order: {ordered}"
 
@@ -188,6 +192,9 @@ def wrong_pipeline(
     for found in answers.values():
         if isinstance(found, str) and found.startswith("unclean"):
             return found
+    if not table.is_utf8:  # DuckDB refuses such text where it meets it, and pruning may keep it from doing so
+        answers = {way: found for way, found in answers.items() if not isinstance(found, str)}
+        answers.setdefault("with sketches", next(iter(answers.values()), "error"))
     first = answers["with sketches"]
     for way, found in answers.items():
         if found != first:
@@ -205,7 +212,7 @@ def wrong_pipeline(
         counting = pipeline.counting
         counted = _attempt("countIf", lambda: table.table.query(counting).arrow().column("n").to_pylist()[0])
         kept = len(first) if pipeline.end == "ids" else first[0]
-        if counted != kept:
+        if counted != kept and (table.is_utf8 or not isinstance(counted, str)):
             return f"filter keeps {kept}, countIf counts {counted}: {counting}"
     return None
 

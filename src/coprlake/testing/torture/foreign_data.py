@@ -18,7 +18,7 @@ from coprlake.records import ATTRIBUTES, ATTRIBUTES_TYPE, CONTENT, LOGLEVEL, SOU
 
 ID: Final = "id"
 """The number of the row: the one column that every random table has."""
-EXTREME_TIMES = 0.0
+EXTREME_TIMES = 0.12
 _START_US: Final = 1_717_200_000_000_000
 _DAY_US: Final = 86_400_000_000
 _UNITS_A_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}

@@ -24,7 +24,7 @@ from coprlake.predicate.predicates import (
     Regex,
     Wildcard,
 )
-from coprlake.records import ATTRIBUTES, SCHEMA, TIMESTAMP
+from coprlake.records import ATTRIBUTES, SCHEMA
 from coprlake.testing.naive_search import NUMBER, accepts
 from coprlake.testing.torture.plain_rows import Moment, Pairs, Row, Unordered, leaves_in, texts_in
 
@@ -48,11 +48,11 @@ def answer(predicate: Predicate, row: Row) -> bool | None:
     return True if True in answers else (None if None in answers else False)
 
 
-def is_in_time(row: Row, since: int | None, until: int | None) -> bool:
+def is_in_time(row: Row, column: str | None, since: int | None, until: int | None) -> bool:
     """Whether the row has a time in the range, in microseconds; the end is not in it."""
     if since is None and until is None:
         return True
-    moment = row.get(TIMESTAMP)
+    moment = row.get(column or "")
     if not isinstance(moment, Moment):
         return False
     return (since is None or moment.microseconds >= since) and (until is None or moment.microseconds < until)
