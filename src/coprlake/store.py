@@ -275,7 +275,7 @@ class Table:
 
         Args:
             text: the query; ``logs`` is this table. See docs/language.md.
-            since: of this time and later, unless the query has a ``from:`` of its own.
+            since: of this time and later, up to now if `until` is not given; a ``from:`` of the query counts more.
             until: before this time, unless the query has a ``to:``.
             variables: values for ``$names`` in the query, which are never taken for a part of it.
             limits: of time, rows and memory.

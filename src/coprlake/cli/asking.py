@@ -36,7 +36,7 @@ class Terms:
     """Everything about a query but its text and its table.
 
     Attributes:
-        since: of this time and later, unless the query says otherwise.
+        since: of this time and later, up to now without `until`; what the query says counts more.
         until: before this time.
         variables: the values of ``$names``.
         timeout: how long it may take.
@@ -164,7 +164,7 @@ _OPTIONS = [
         "--since",
         type=moment_option,
         metavar="TIME",
-        help="From this time on, unless the query has a from: of its own; as in `search`.",
+        help="From this time on, until now without --until, unless the query has a from: of its own.",
     ),
     click.option("--until", type=moment_option, metavar="TIME", help="Before this time, unless it has a to:."),
     click.option(

@@ -11,6 +11,7 @@ import pyarrow as pa
 from coprlake.language import plan, syntax
 from coprlake.language.commands import catalog  # noqa: F401
 from coprlake.language.commands.pipeline import Pipeline
+from coprlake.language.commands.sources import until_now
 from coprlake.language.depth import deep_calls
 from coprlake.language.expressions import Session
 from coprlake.language.parsing import parse
@@ -82,7 +83,7 @@ def compile_query(
         tables: tell what columns there are.
         now: the time that ``now()`` is, in microseconds.
         variables: values for ``$names``.
-        timeframe: the time that `fetch` is about, unless it says otherwise.
+        timeframe: the time that `fetch` is about, unless it says otherwise; without an end, until now.
 
     Raises:
         QueryError: the query is wrong, and where.
@@ -93,7 +94,7 @@ def compile_query(
     moment = time.time_ns() // 1000 if now is None else now
     session = Session(text, moment, variables or {})
     with deep_calls():
-        scope = Pipeline(session, tables, timeframe).run(tree)
+        scope = Pipeline(session, tables, until_now(*timeframe, moment)).run(tree)
     if not scope.fields:
         last = tree.commands[-1]
         session.fail("this leaves no fields; keep at least one", last.span)

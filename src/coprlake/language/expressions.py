@@ -10,7 +10,7 @@ from coprlake.language import syntax, times
 from coprlake.language.functions import operators
 from coprlake.language.functions.catalog import FUNCTIONS
 from coprlake.language.functions.registry import Function, Parameter, named_type
-from coprlake.language.plan import Apply, Bound, Constant, Expr, InQuery, Lambda, walk
+from coprlake.language.plan import Apply, Bound, Constant, Expr, InQuery, Lambda, Sort, walk
 from coprlake.language.scope import Scope, missing
 from coprlake.language.suggestions import hint, nearest
 from coprlake.language.times import Months
@@ -390,6 +390,8 @@ class Expressions:
             return Constant(None, BOOLEAN)
         if "map" in (left.type.kind, right.type.kind):
             raise QueryError("attributes cannot be compared as a whole; name one of them", self.session.text)
+        if left.type.is_loose and right.type.is_loose and operator in operators.LOOSE_COMPARISONS:
+            return Apply(operators.LOOSE_COMPARISONS[operator], (left, right), BOOLEAN)
         pair = self._comparable(operator, left, right)
         if pair is not None:
             return Apply(function, pair, BOOLEAN)
@@ -544,25 +546,24 @@ class Expressions:
         assert self._aggregates is not None
         if any(isinstance(part, Apply) and part.function.is_aggregate for a in arguments if a for part in walk(a)):
             self.session.fail(f"{function.name} cannot be used inside of another aggregation", node.span)
-        if function.name in ("takeFirst", "takeLast"):
+        if function.name in ("takeFirst", "takeLast", "collectArray"):
             arguments += self._order(function, node.span)
         applied = self.invoke(function, arguments, node.span)
         return self._aggregates(applied) if isinstance(applied, Apply) else applied
 
     def _order(self, function: Function, span: syntax.Span) -> list[Expr | None]:
-        """What the records are sorted by, as one value, and whether the greatest comes first."""
+        """What the records are sorted by: the direction of each key (a or d) as one text, then the keys."""
         order = self.scope.order
+        if function.name == "collectArray":
+            return [_directions(order), *(key.expression for key in order)]
         if not order:
             time = self.scope.find("timestamp")
             if time is None:
                 self.session.fail(f"{function.name} needs an order; put a sort before summarize", span)
-            return [time, Constant(False, BOOLEAN)]
+            return [_directions([Sort(time)]), time]
         if len({key.descends for key in order}) > 1:
             self.session.fail(f"{function.name} needs keys that are sorted in the same direction", span)
-        keys = [key.expression for key in order]
-        kind = record(tuple((f"k{i}", key.type) for i, key in enumerate(keys)))
-        together = keys[0] if len(keys) == 1 else Apply(operators.RECORD, tuple(keys), kind)
-        return [together, Constant(order[0].descends, BOOLEAN)]
+        return [_directions(order), *(key.expression for key in order)]
 
     def _record(self, node: syntax.Call) -> Expr:
         members: dict[str, Expr] = {}
@@ -687,6 +688,10 @@ def constant(value: Any) -> Constant:
     if isinstance(value, float):
         return Constant(value, DOUBLE)
     return Constant(value, NULL if value is None else STRING)
+
+
+def _directions(order: Sequence[Sort]) -> Constant:
+    return Constant("".join("d" if key.descends else "a" for key in order), STRING)
 
 
 def _is_constant(value: Expr) -> bool:

@@ -285,7 +285,7 @@ def query(
         spark: the session.
         table: a path, or a table that is open; it is ``logs`` in the query.
         text: the query.
-        since: of this time and later, unless the query has a ``from:`` of its own.
+        since: of this time and later, up to now if `until` is not given; a ``from:`` of the query counts more.
         until: before this time, unless the query has a ``to:``.
         variables: values for ``$names`` in the query.
         limits: of time and rows; memory and threads are Spark's own.

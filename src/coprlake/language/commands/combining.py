@@ -3,6 +3,7 @@
 from coprlake.language import scope as scopes
 from coprlake.language import syntax
 from coprlake.language.commands.pipeline import Pipeline, items, text_of
+from coprlake.language.commands.records import first_by
 from coprlake.language.commands.registry import command
 from coprlake.language.plan import Column, Dedup, Expr, Join, Project, Ref, Union
 from coprlake.language.scope import Scope
@@ -99,7 +100,8 @@ def _join_names(pipeline: Pipeline, argument: Argument) -> tuple[str, str]:
 @command(
     "lookup",
     'lookup [QUERY], sourceField:, lookupField: [, prefix:"lookup."] [, fields:{}]',
-    "Adds the fields of the first record of another query with the same value; null where there is none.",
+    "Adds the fields of the first record of another query with the same value; null where there is none. "
+    "Which is the first is told as by `dedup`.",
     parameters=("sourceField", "lookupField", "prefix", "fields"),
     example='data record(k = 1) | lookup [data record(id = 1, v = "x")], sourceField:k, lookupField:id, fields:{v}',
     gives=[{"k": 1, "lookup.v": "x"}],
@@ -114,7 +116,7 @@ def _lookup(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
     source = pipeline.expressions(scope).bind(named["sourceField"].value)
     key = pipeline.expressions(right).bind(named["lookupField"].value)
     first, second = pipeline.expressions(scope).unify([source, key], step.span, "sourceField and lookupField")
-    once = Dedup(right.node, [second], right.order)
+    once = Dedup(right.node, [second], first_by(right))
     chosen = dict(right.fields)
     if "fields" in named:
         chosen = {}

@@ -13,6 +13,8 @@ from coprlake.language.plan import Apply, Column, Constant, Dedup, Expand, Expr,
 from coprlake.language.scope import Scope
 from coprlake.language.syntax import Argument, Command
 from coprlake.language.types import BOOLEAN, STRING
+from coprlake.language.types import TIMESTAMP as TIME
+from coprlake.records import TIMESTAMP
 
 _BEFORE_SEARCH: Final = frozenset(
     {"filter", "filterOut", "fieldsKeep", "fieldsRemove", "fieldsRename", "limit", "append", "fetch", "data", "search"}
@@ -123,7 +125,9 @@ def _anywhere(pipeline: Pipeline, scope: Scope, term: str, exact: bool, span: sy
 @command(
     "sort",
     "sort EXPRESSION [asc|desc], … [, direction:]",
-    "Puts the records in order. Null comes last.",
+    "Puts the records in order. Null comes last. Records that are equal in what they are sorted by are "
+    "sorted by the other fields of the result. Attributes and members of JSON are sorted as numbers where "
+    "they are numbers; other texts follow.",
     parameters=("direction",),
     example="data record(a = 1), record(a = 3), record(a = 2) | sort a desc | limit 1",
     gives=[{"a": 3}],
@@ -157,7 +161,8 @@ def sort_key(pipeline: Pipeline, scope: Scope, argument: Argument, default: bool
 @command(
     "limit",
     "limit COUNT",
-    "The first records.",
+    "The first records by the `sort` before; of groups without one, the first by their keys. Of the records of a "
+    "table without a `sort`, any: which ones may differ between engines and from day to day.",
     example="data record(a = 1), record(a = 2) | sort a | limit 1",
     gives=[{"a": 1}],
 )
@@ -173,7 +178,8 @@ def _limit(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
 @command(
     "dedup",
     "dedup EXPRESSION, … [, sort:{EXPRESSION desc}]",
-    "One record for each different value: the first by `sort:`, or by a `sort` before.",
+    "One record for each different value: the first by `sort:`, or by a `sort` before, or by `timestamp`. "
+    "Of records that are equal in that, the one whose fields are least.",
     parameters=("sort",),
     example='data record(k = "a", v = 1), record(k = "a", v = 2) | dedup k, sort:{v desc}',
     gives=[{"k": "a", "v": 2}],
@@ -183,11 +189,17 @@ def _dedup(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
     keys = [pipeline.expressions(scope).bind(argument.value) for argument in some(pipeline, step, items(plain))]
     if any(key.type.kind == "map" for key in keys):
         pipeline.fail("dedup cannot compare all attributes; name one of them", step.span)
-    order: tuple[Sort, ...] = scope.order
+    order = first_by(scope)
     if "sort" in named:
         sorts = items([Argument(named["sort"].value, named["sort"].span, direction=named["sort"].direction)])
         order = tuple(sort_key(pipeline, scope, argument, False) for argument in sorts)
     return Scope(Dedup(scope.node, keys, order), scope.fields, scope.scan, scope.hidden)
+
+
+def first_by(scope: Scope) -> tuple[Sort, ...]:
+    """How to tell which record is the first: by the sort before, or by its time."""
+    time = scope.fields.get(TIMESTAMP)
+    return scope.order or ((Sort(time),) if time is not None and time.type == TIME else ())
 
 
 @command(

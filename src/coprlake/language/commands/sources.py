@@ -21,7 +21,8 @@ from coprlake.language.types import DURATION, NULL, STRING, TIMESTAMP, Type, arr
     "fetch",
     'fetch logs [, from:, to:] [, timeframe:] · fetch "path"',
     "The records of a table: `logs` is the one that is asked, a path in quotes another. Without `from:`, "
-    "`to:` or `timeframe:` all of them. A bare duration counts from now: `from:-2h`.",
+    "`to:` or `timeframe:` all of them; `from:` alone means until now. A bare duration counts from now: "
+    "`from:-2h`.",
     parameters=("from", "to", "timeframe", "bucket", "samplingRatio", "scanLimitGBytes"),
     example="fetch logs, from:-2h@h, to:now() | summarize count()",
     source=True,
@@ -38,12 +39,16 @@ def _fetch(pipeline: Pipeline, step: Command, _: Scope) -> Scope:
     for ignored in ("bucket", "samplingRatio", "scanLimitGBytes", "timeframeField"):
         if ignored in named:
             pipeline.fail(f"{ignored} is not supported here; leave it out", named[ignored].span)
-    since, until = pipeline.timeframe
     if any(key in named for key in ("from", "to", "timeframe")):
-        since, until = time_range(pipeline, named)
-    pipeline.timeframe = (since, until)
+        pipeline.timeframe = until_now(*time_range(pipeline, named), pipeline.session.now)
+    since, until = pipeline.timeframe
     schema = pipeline.tables.schema(name, lambda problem: pipeline.fail(problem, target.span))
     return scopes.of_table(name, schema, since, until)
+
+
+def until_now(since: int | None, until: int | None, now: int) -> tuple[int | None, int | None]:
+    """A timeframe that begins somewhere ends now, unless it says otherwise."""
+    return (since, max(since, now)) if since is not None and until is None else (since, until)
 
 
 def _own_table(pipeline: Pipeline, target: Name) -> str:

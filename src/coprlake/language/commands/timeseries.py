@@ -5,7 +5,7 @@ from dataclasses import replace
 from coprlake.language import syntax
 from coprlake.language.commands.pipeline import Pipeline, group_keys, items, text_of
 from coprlake.language.commands.registry import command
-from coprlake.language.commands.sources import time_range
+from coprlake.language.commands.sources import time_range, until_now
 from coprlake.language.plan import Apply, Column, Constant, Expr, Ref, Series, SeriesBounds
 from coprlake.language.scope import Scope
 from coprlake.language.slots import DEFAULT_BINS, MOST_SLOTS, slots
@@ -71,9 +71,7 @@ def _bounds(
 ) -> SeriesBounds:
     since, until = pipeline.timeframe
     if any(key in named for key in ("from", "to", "timeframe")):
-        since, until = time_range(pipeline, named)
-    if since is not None and until is None:
-        until = max(since, pipeline.session.now)
+        since, until = until_now(*time_range(pipeline, named), pipeline.session.now)
     interval, bins = None, DEFAULT_BINS
     if "interval" in named:
         length = pipeline.constant(scope, named["interval"], "duration", "interval")

@@ -1,11 +1,12 @@
 """Functions over many records. Null is left out; without any value the result is null, and a count 0."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from sqlglot import exp
 
 from coprlake.errors import UsageError
+from coprlake.language.functions.ordering import NESTED, sort_keys, tie_keys
 from coprlake.language.functions.registry import FUNCTIONS, function, internal
 from coprlake.language.plan import Apply, Constant
 from coprlake.language.sql.dialect import Dialect
@@ -15,10 +16,11 @@ GROUP: Final = "aggregations"
 _DATA: Final = 'data record(a = 1, b = "x"), record(a = 2, b = "y"), record(a = 6, b = "x"), record(b = "z") | '
 
 Sql = Sequence[exp.Expression]
+Lowering = Callable[[Dialect, Apply, Sql], exp.Expression]
 
 
 def _like_first(types: Sequence[Type | None]) -> Type | None:
-    return tight(types[0]) if types[0] is not None else None
+    return types[0]
 
 
 def _sum_type(types: Sequence[Type | None]) -> Type | None:
@@ -108,11 +110,29 @@ def _avg(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     return _rounded(d, node, d.call("avg", _as_double(d, args[0])))
 
 
-def _plain(name: str) -> "object":
+def _extreme(least: bool) -> "Lowering":
+    """The least or greatest by the order that `sort` has: of texts without a type the numbers, if there are any."""
+
     def sql(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-        return d.call(name, args[0])
+        value, kind = args[0], node.type
+        plain, by = ("min" if least else "max"), _by(d, least)
+        if kind.is_loose:
+            number, text = sort_keys(d, value, kind)
+            is_number = exp.Where(this=d.no(d.is_null(number.copy())))
+            found = exp.Filter(this=d.call(by, value.copy(), d.pack(["n", "t"], [number, text])), expression=is_number)
+            return d.call("coalesce", found, d.call(plain, value.copy()))
+        if kind.kind in NESTED:
+            return d.call(by, value, *sort_keys(d, value, kind))
+        if kind.kind == "double":  # 0.0 and -0.0 are equal, and an engine gives either
+            return d.call(plain, d.plus(value, d.double(0.0)))
+        return d.call(plain, value)
 
     return sql
+
+
+def _by(d: Dialect, least: bool) -> str:
+    """The aggregation that gives the value of the record in which another is least or greatest."""
+    return d.pick(duckdb="arg_min", spark="min_by") if least else d.pick(duckdb="arg_max", spark="max_by")
 
 
 function(
@@ -123,7 +143,7 @@ function(
     result=_like_first,
     example=_DATA + "summarize min(a), min(b)",
     gives=[{"min(a)": 1, "min(b)": "x"}],
-)(_plain("min"))  # type: ignore[arg-type]
+)(_extreme(True))
 function(
     "max(value: any) -> any",
     "The greatest value.",
@@ -132,7 +152,7 @@ function(
     result=_like_first,
     example=_DATA + "summarize max(a), max(b)",
     gives=[{"max(a)": 6, "max(b)": "z"}],
-)(_plain("max"))  # type: ignore[arg-type]
+)(_extreme(False))
 
 
 def _quantile(d: Dialect, value: exp.Expression, share: float) -> exp.Expression:
@@ -234,37 +254,92 @@ def _array_type(types: Sequence[Type | None]) -> Type | None:
     return array(tight(types[0])) if types[0] is not None else None
 
 
-def _collected(d: Dialect, value: exp.Expression, kind: Type) -> exp.Expression:
-    if d.is_spark:
-        return d.call("collect_list", value)
-    found = exp.Filter(this=d.call("list", value), expression=exp.Where(this=exp.Not(this=d.is_null(value.copy()))))
-    return d.call("coalesce", found, exp.Cast(this=d.call("list_value"), to=d.data_type(kind)))
+def _there(d: Dialect, value: exp.Expression) -> exp.Where:
+    return exp.Where(this=d.no(d.is_null(value.copy())))
+
+
+def _or_nothing(d: Dialect, found: exp.Expression, kind: Type) -> exp.Expression:
+    return found if d.is_spark else d.call("coalesce", found, exp.Cast(this=d.call("list_value"), to=d.data_type(kind)))
 
 
 @function(
     "collectArray(value: any) -> array<any>",
-    "All values, in no certain order.",
+    "All values, in the order of the `sort` before, or the least first.",
     group=GROUP,
     aggregate=True,
     result=_array_type,
-    example=_DATA + "summarize x = arraySort(collectArray(a))",
+    example=_DATA + "summarize x = collectArray(a)",
     gives=[{"x": [1, 2, 6]}],
 )
 def _collect_array(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    return _collected(d, args[0], node.type)
+    value, kind = args[0], node.arguments[0].type  # type: ignore[union-attr]
+    keys = _sorted_by(d, node, args)
+    down = bool(keys) and all(descends for _, descends in keys)
+    keys += [(key, down) for key in tie_keys(d, value, tight(kind))]
+    if not keys:  # of a field that is always null
+        listed = d.call(d.pick(duckdb="list", spark="collect_list"), value.copy())
+        return _or_nothing(d, exp.Filter(this=listed, expression=_there(d, value)), node.type)
+    if not d.is_spark:
+        order = [exp.Ordered(this=key, desc=descends, nulls_first=False) for key, descends in keys]
+        listed = d.call("list", exp.Order(this=value, expressions=order))
+        return _or_nothing(d, exp.Filter(this=listed, expression=_there(d, value)), node.type)
+    names = [f"k{i}" for i in range(len(keys))]
+    packed = d.pack([*names, "v"], [*(key for key, _ in keys), value])
+    listed = exp.Filter(this=d.call("collect_list", packed), expression=_there(d, value))
+    sorted_ = d.call("array_sort", listed, _comparator(d, list(zip(names, (down for _, down in keys), strict=True))))
+    return d.transform(sorted_, lambda one: d.member(one, "v"))
+
+
+def _comparator(d: Dialect, keys: list[tuple[str, bool]]) -> exp.Lambda:
+    """For Spark's `array_sort`: by these members, null last."""
+    left, right = exp.column("left"), exp.column("right")
+    branches: list[tuple[exp.Expression, exp.Expression]] = []
+    before, behind = exp.Neg(this=exp.Literal.number(1)), exp.Literal.number(1)
+    for name, descends in keys:
+        first, second = (d.member(side.copy(), name) for side in (left, right))
+        only_first, only_second = (
+            d.both(d.no(d.is_null(one.copy())), d.is_null(other.copy()))
+            for one, other in ((first, second), (second, first))
+        )
+        less, more = (d.binary(kind, first.copy(), second.copy()) for kind in (exp.LT, exp.GT))
+        if descends:
+            less, more = more, less
+        branches += [(only_first, before), (only_second, behind), (less, before), (more, behind)]
+    body = d.case(*((condition, value.copy()) for condition, value in branches), default=exp.Literal.number(0))
+    return exp.Lambda(this=body, expressions=[exp.to_identifier("left"), exp.to_identifier("right")])
+
+
+def _sorted_by(d: Dialect, node: Apply, args: Sql) -> list[tuple[exp.Expression, bool]]:
+    """The keys of the sort before, and whether the greatest comes first.
+
+    The second argument has their directions, the others are the keys.
+    """
+    directions = node.arguments[1]
+    assert isinstance(directions, Constant)
+    found: list[tuple[exp.Expression, bool]] = []
+    for direction, key, value in zip(directions.value, node.arguments[2:], args[2:], strict=True):
+        assert key is not None
+        found += [(part, direction == "d") for part in sort_keys(d, value, key.type)]
+    return found
 
 
 @function(
     "collectDistinct(value: any) -> array<any>",
-    "All different values, in no certain order.",
+    "All different values, the least first.",
     group=GROUP,
     aggregate=True,
     result=_array_type,
-    example=_DATA + "summarize x = arraySort(collectDistinct(b))",
+    example=_DATA + "summarize x = collectDistinct(b)",
     gives=[{"x": ["x", "y", "z"]}],
 )
 def _collect_distinct(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    return d.call(d.pick(duckdb="list_distinct", spark="array_distinct"), _collected(d, args[0], node.type))
+    value, kind = args[0], tight(node.arguments[0].type)  # type: ignore[union-attr]
+    is_nested = kind.kind in NESTED
+    listed = d.pack(["k", "v"], [*sort_keys(d, value, kind), value]) if is_nested else value.copy()
+    found = exp.Filter(this=d.call(d.pick(duckdb="list", spark="collect_list"), listed), expression=_there(d, value))
+    distinct = d.call(d.pick(duckdb="list_distinct", spark="array_distinct"), found)
+    sorted_ = d.call(d.pick(duckdb="list_sort", spark="array_sort"), distinct)
+    return _or_nothing(d, d.transform(sorted_, lambda one: d.member(one, "v")) if is_nested else sorted_, node.type)
 
 
 function(
@@ -275,7 +350,7 @@ function(
     result=_like_first,
     example=_DATA + "summarize x = takeAny(b)",
     gives=[{"x": "x"}],
-)(_plain("min"))  # type: ignore[arg-type]
+)(_extreme(True))
 function(
     "takeMin(value: any) -> any",
     "The least value.",
@@ -284,7 +359,7 @@ function(
     result=_like_first,
     example=_DATA + "summarize x = takeMin(b)",
     gives=[{"x": "x"}],
-)(_plain("min"))  # type: ignore[arg-type]
+)(_extreme(True))
 function(
     "takeMax(value: any) -> any",
     "The greatest value.",
@@ -293,19 +368,25 @@ function(
     result=_like_first,
     example=_DATA + "summarize x = takeMax(b)",
     gives=[{"x": "z"}],
-)(_plain("max"))  # type: ignore[arg-type]
+)(_extreme(False))
 
 
-def _taken(first: bool) -> "object":
-    """The second argument is what records are sorted by, the third whether the greatest comes first."""
+def _taken(first: bool) -> "Lowering":
+    """See `_sorted_by`; records that are equal in that are sorted by the value, in the same direction."""
 
     def sql(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-        descends = node.arguments[2]
-        assert isinstance(descends, Constant)
-        least = first != bool(descends.value)
-        name = d.pick(duckdb="arg_min" if least else "arg_max", spark="min_by" if least else "max_by")
-        there = d.both(d.no(d.is_null(args[0].copy())), d.no(d.is_null(args[1].copy())))
-        return exp.Filter(this=d.call(name, args[0], args[1]), expression=exp.Where(this=there))
+        value, kind = args[0], node.type
+        keys = _sorted_by(d, node, args)
+        descends = any(down for _, down in keys)
+        members: list[exp.Expression] = []
+        for key, _ in keys:  # engines differ in where they put null inside of a record, so it is told by itself
+            is_null = d.is_null(key.copy())
+            members += [d.no(is_null) if descends else is_null, key.copy()]
+        members += tie_keys(d, value, kind)
+        record = d.pack([f"k{i}" for i in range(len(members))], members)
+        some_key = d.either(*(d.no(d.is_null(key.copy())) for key, _ in keys))
+        there = exp.Where(this=d.both(d.no(d.is_null(value.copy())), some_key))
+        return exp.Filter(this=d.call(_by(d, first != descends), value, record), expression=there)
 
     return sql
 
@@ -320,7 +401,7 @@ function(
     result=_like_first,
     example=_ORDERED_DATA + "sort a desc | summarize x = takeFirst(b)",
     gives=[{"x": 30}],
-)(_taken(True))  # type: ignore[arg-type]
+)(_taken(True))
 function(
     "takeLast(value: any) -> any",
     "The value of the last record by the `sort` before, or by `timestamp` if there is none; see `takeFirst`.",
@@ -329,7 +410,7 @@ function(
     result=_like_first,
     example=_ORDERED_DATA + "sort a | summarize x = takeLast(b)",
     gives=[{"x": 30}],
-)(_taken(False))  # type: ignore[arg-type]
+)(_taken(False))
 
 
 def _most_frequent(d: Dialect, node: Apply, args: Sql) -> exp.Expression:

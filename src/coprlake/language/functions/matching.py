@@ -17,7 +17,7 @@ from coprlake.language.functions.kernels import kernel
 from coprlake.language.functions.registry import FUNCTIONS, function, internal
 from coprlake.language.plan import Apply, Constant, Expr
 from coprlake.language.sql.dialect import Dialect
-from coprlake.language.types import BOOLEAN, Type, member_names
+from coprlake.language.types import BOOLEAN, DOUBLE, LONG, STRING, Type, array, member_names
 from coprlake.predicate.regex import parse_pattern
 
 GROUP: Final = "text matching"
@@ -214,10 +214,11 @@ def _matches_regex(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "in(needle: any, haystack: any...) -> boolean",
-    "Whether the value is one of the others; arrays among them stand for their elements.",
+    "Whether the value is one of the others; arrays among them stand for their elements. Of an array, whether some "
+    "element is.",
     group=GROUP,
-    example="data record(a = 2) | fields x = in(a, 1, 2), y = in(a, {3, 4})",
-    gives=[{"x": True, "y": False}],
+    example='data record(a = 2, b = {"x", "y"}) | fields x = in(a, 1, 2), y = in(a, {3, 4}), z = in(b, "y")',
+    gives=[{"x": True, "y": False, "z": True}],
     result=lambda types: BOOLEAN,
 )
 def _in(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
@@ -225,31 +226,52 @@ def _in(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def _among(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    """An element of an array, or equal; types that differ are never equal."""
+    """Whether a needle is equal to a value or an element; of an array, whether some element is.
+
+    Types that differ are never equal.
+    """
     needle = node.arguments[0]
     assert needle is not None
+    is_array = needle.type.kind == "array"
+    have = needle.type.element if is_array else needle.type
+    assert have is not None
     parts: list[exp.Expression] = []
     for value, sql in zip(node.arguments[1:], args[1:], strict=True):
         assert value is not None
-        kind = value.type.element if value.type.kind == "array" and needle.type.kind != "array" else value.type
+        kind = value.type.element if value.type.kind == "array" and have.kind != "array" else value.type
         assert kind is not None
         side = args[0].copy()
-        if kind.kind != needle.type.kind:
-            if needle.type.is_loose and kind.kind in operators.FROM_TEXT:
+        if kind.kind != have.kind:
+            if have.is_loose and not is_array and kind in (LONG, BOOLEAN) and _is_known(value):
+                kind, sql = STRING, d.cast(sql, array(STRING) if value.type.kind == "array" else STRING)  # as in ==
+            elif have.is_loose and kind.kind in operators.FROM_TEXT and not is_array:
                 side = operators.from_text(d, side, kind)
-            elif needle.type.is_number and kind.is_number:
-                pass
-            else:
+            elif not (have.is_number and kind.is_number):
                 continue
-        if kind is value.type:
-            parts.append(d.equal(side, sql))
+        is_list = value.type.kind == "array" and have.kind != "array"
+        if is_array:
+            parts.append(_overlap(d, side, sql, is_list, DOUBLE if kind.kind != have.kind else have))
+        elif is_list:
+            holds = d.pick(duckdb="list_contains", spark="array_contains")
+            parts.append(d.call(holds, sql, _as_kind(d, side, needle.type, kind)))
         else:
-            parts.append(
-                d.call(
-                    d.pick(duckdb="list_contains", spark="array_contains"), sql, _as_kind(d, side, needle.type, kind)
-                )
-            )
+            parts.append(d.equal(side, sql))
     return d.case((d.is_null(args[0].copy()), d.null(BOOLEAN)), default=d.is_true(d.either(*parts)))
+
+
+def _is_known(value: Expr) -> bool:
+    """Whether it is a constant, or an array of constants."""
+    parts = value.arguments if isinstance(value, Apply) and value.function is operators.LIST else (value,)
+    return all(isinstance(part, Constant) for part in parts)
+
+
+def _overlap(d: Dialect, elements: exp.Expression, value: exp.Expression, is_list: bool, kind: Type) -> exp.Expression:
+    """Whether an array has a value, or an element of another array, as values of this type."""
+    elements = d.cast(elements, array(kind))
+    if is_list:
+        name = d.pick(duckdb="list_has_any", spark="arrays_overlap")
+        return d.call(name, elements, d.cast(value, array(kind)))
+    return d.call(d.pick(duckdb="list_contains", spark="array_contains"), elements, d.cast(value, kind))
 
 
 def _as_kind(d: Dialect, side: exp.Expression, have: Type, want: Type) -> exp.Expression:

@@ -55,6 +55,21 @@ def _comparison(operator: str) -> Function:
     return internal(operator, lambda d, node, args: d.binary(kind, args[0], args[1]))
 
 
+def _loose_comparison(operator: str) -> Function:
+    """Of two texts that nobody gave a type to: numbers if both spell one, texts if neither does, else null."""
+    kind = _COMPARISONS[operator]
+
+    def sql(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+        numbers = [from_text(d, side.copy(), DOUBLE) for side in args]
+        both = d.both(*(d.no(d.is_null(number.copy())) for number in numbers))
+        neither = d.both(*(d.is_null(number.copy()) for number in numbers))
+        return d.case(
+            (both, d.binary(kind, *numbers)), (neither, d.binary(kind, args[0], args[1])), default=d.null(BOOLEAN)
+        )
+
+    return internal(operator, sql)
+
+
 def _incomparable(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     unknown = d.either(d.is_null(args[0]), d.is_null(args[1]))
     return d.case((unknown, d.null(BOOLEAN)), default=args[2])
@@ -118,6 +133,7 @@ def _element(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 EQUAL: Final = _comparison("==")
 UNEQUAL: Final = _comparison("!=")
 COMPARISONS: Final = {"==": EQUAL, "!=": UNEQUAL, **{sign: _comparison(sign) for sign in ("<", "<=", ">", ">=")}}
+LOOSE_COMPARISONS: Final = {sign: _loose_comparison(sign) for sign in ("<", "<=", ">", ">=")}
 ARITHMETIC: Final = {sign: internal(sign, _arithmetic) for sign in "+-*/%"}
 AND: Final = internal("and", lambda d, node, args: d.both(*args))
 OR: Final = internal("or", lambda d, node, args: d.either(*args))

@@ -13,6 +13,7 @@ from sqlglot import exp
 from coprlake.language import plan
 from coprlake.language.depth import deep_calls
 from coprlake.language.functions.operators import AND
+from coprlake.language.functions.ordering import NESTED, sort_keys, tie_keys
 from coprlake.language.plan import Bound, Column, Constant, Expr, InQuery, Lambda, Ref
 from coprlake.language.sql.dialect import DIALECTS, Dialect, simple_type
 from coprlake.language.sql.iterating import iterated
@@ -59,7 +60,9 @@ def lower(node: plan.Node, outputs: Sequence[Expr], engine: str) -> Lowered:
     """The SQL for these expressions over a plan."""
     lowering = Lowering(DIALECTS[engine]())
     columns = [Column(f"c{i}", value.type) for i, value in enumerate(outputs)]
-    relation = lowering.node(plan.Project(node, dict(zip(columns, outputs, strict=True))), columns)
+    relation = lowering.settled(
+        lowering.node(plan.Project(node, dict(zip(columns, outputs, strict=True))), columns), columns
+    )
     select, _ = relation.finished(lowering.names, columns, keeps_order=False, sorted_=True)
     names = [lowering.names.of(column) for column in columns]
     return Lowered(select, lowering.dialect, names, list(lowering.scans.values()))
@@ -133,6 +136,33 @@ class Lowering:
         wanted = list(dict.fromkeys([*needed, *used]))
         relation = self.node(node, wanted)
         return relation if relation.is_plain(used) else relation.wrapped(self.names, wanted)
+
+    def settled(self, relation: Relation, columns: Sequence[Column]) -> Relation:
+        """The same rows; those that are equal in what they are sorted by are sorted by these columns too.
+
+        Without an order there is nothing to settle.
+        """
+        if not relation.order:
+            return relation
+        if not relation.is_plain(columns):
+            relation = relation.wrapped(self.names, columns)
+        relation.order = relation.order + self._ties(relation, columns, relation.order)
+        return relation
+
+    def _ties(
+        self, relation: Relation, columns: Iterable[Column], order: Sequence[tuple[exp.Expression, bool]]
+    ) -> list[tuple[exp.Expression, bool]]:
+        """What to sort by where the order leaves it open; downwards if all of the order is.
+
+        What engines compare by themselves comes first.
+        """
+        descends = bool(order) and all(down for _, down in order)
+        known = {key for key, _ in order}
+        found: list[tuple[exp.Expression, bool]] = []
+        for column in sorted(columns, key=lambda column: column.type.kind in NESTED):
+            keys = tie_keys(self.dialect, relation.get(column), column.type)
+            found += [(key, descends) for key in keys if key not in known]
+        return found
 
     # Nodes
 
@@ -221,15 +251,19 @@ class Lowering:
             columns = list(dict.fromkeys(column for value in values for column in plan.columns_of(value)))
             relation = relation.wrapped(self.names, columns)
         projections = [
+            exp.alias_(self.group_key(value, relation), self.names.of(column), quoted=True)
+            for column, value in node.keys.items()
+        ]
+        projections += [
             exp.alias_(self.expression(value, relation), self.names.of(column), quoted=True)
-            for column, value in {**node.keys, **measures}.items()
+            for column, value in measures.items()
         ]
         select = relation.select.select(
             *(projections or [exp.alias_(exp.Count(this=exp.Star()), self.names.fresh("rows"), quoted=True)]),
             append=False,
             copy=False,
         )
-        keys = [self.expression(value, relation) for value in node.keys.values()]
+        keys = [self.group_key(value, relation) for value in node.keys.values()]
         keys = [key for key, value in zip(keys, node.keys.values(), strict=True) if not isinstance(value, Constant)]
         if node.keys and not keys:  # grouping by a constant: one group if there are rows, else none
             select = select.having(
@@ -238,16 +272,38 @@ class Lowering:
         select = select.group_by(*keys, copy=False) if keys else select
         return of_select(select, self.names, [*node.keys, *measures])
 
+    def group_key(self, value: Expr, relation: Relation) -> exp.Expression:
+        """0.0 and -0.0 are one group, which is 0.0."""
+        key = self.expression(value, relation)
+        is_number = value.type.kind == "double" and not isinstance(value, Constant)
+        return self.dialect.plus(key, self.dialect.double(0.0)) if is_number else key
+
     def _order(self, node: plan.Order, needed: list[Column]) -> Relation:
         node = plan.lifted(node)
         relation = self._ready(node.input, [key.expression for key in node.keys], needed)
-        relation.order = [(self.expression(key.expression, relation), key.descends) for key in node.keys]
+        relation.order = self._sort_keys(node.keys, relation)
         return relation
 
+    def _sort_keys(self, keys: Iterable[plan.Sort], relation: Relation) -> list[tuple[exp.Expression, bool]]:
+        return [
+            (part, key.descends)
+            for key in keys
+            for part in sort_keys(self.dialect, self.expression(key.expression, relation), key.expression.type)
+        ]
+
     def _limit(self, node: plan.Limit, needed: list[Column]) -> Relation:
-        relation = self.node(node.input, needed)
+        """The first by the order. Without one: the first groups by their keys, the first as the table has them."""
+        groups = list(_groups(node.input))
+        columns = list(dict.fromkeys([*needed, *groups]))
+        relation = self.node(node.input, columns)
         if relation.is_closed:
-            relation = relation.wrapped(self.names, needed)
+            relation = relation.wrapped(self.names, columns)
+        if not relation.order and not _is_streamed(node.input):
+            if not relation.is_plain(columns):
+                relation = relation.wrapped(self.names, columns)
+            relation.order = self._ties(relation, groups or columns, [])
+        else:
+            relation = self.settled(relation, columns)
         relation.select = ordered(relation.select, relation.order).limit(node.count, copy=False)
         relation.is_closed = True
         return relation
@@ -255,14 +311,16 @@ class Lowering:
     def _dedup(self, node: plan.Dedup, needed: list[Column]) -> Relation:
         values = [*node.keys, *(key.expression for key in node.order)]
         relation = self._ready(node.input, values, needed)
-        if relation.is_closed:
+        if relation.is_closed or not relation.is_plain(needed):
             columns = list(dict.fromkeys([*needed, *(c for value in values for c in plan.columns_of(value))]))
             relation = relation.wrapped(self.names, columns)
         keys = [self.expression(key, relation) for key in node.keys]
+        by = self._sort_keys(node.order, relation)
+        by += self._ties(relation, needed, by)
         order = [
-            exp.Ordered(this=self.expression(key.expression, relation), desc=key.descends, nulls_first=False)
-            for key in node.order
-        ] or [exp.Ordered(this=key.copy(), nulls_first=False) for key in keys]
+            exp.Ordered(this=key, desc=descends, nulls_first=False)
+            for key, descends in by or [(key.copy(), False) for key in keys]
+        ]
         number = exp.Window(this=exp.RowNumber(), partition_by=keys, order=exp.Order(expressions=order), spec=None)
         place = Column("place", LONG)
         relation.columns[place] = number
@@ -347,3 +405,19 @@ class Lowering:
             columns = list(dict.fromkeys(c for value in plan.expressions(node) for c in plan.columns_of(value)))
             relation = relation.wrapped(self.names, columns)
         return lower_series(self, node, relation)
+
+
+def _groups(node: plan.Node) -> Iterable[Column]:
+    """The columns that tell the rows of a node apart, if it makes groups."""
+    while isinstance(node, plan.Project | plan.Filter):
+        node = node.input
+    return node.keys if isinstance(node, plan.Aggregate | plan.Series) else ()
+
+
+def _is_streamed(node: plan.Node) -> bool:
+    """Whether the rows come as they stand in tables or in the query, which an engine need not read to their end."""
+    if isinstance(node, plan.Scan | plan.Values | plan.Limit):
+        return True
+    if isinstance(node, plan.Filter | plan.Project | plan.Expand | plan.Union):
+        return all(map(_is_streamed, plan.inputs(node)))
+    return False

@@ -48,7 +48,7 @@ def lower_series(lowering: "Lowering", node: Series, relation: Relation) -> Rela
     )
     slot_name, columns = names.fresh("slot"), dict(node.keys)
     bound_names = [names.fresh(name) for name in _BOUNDS]
-    keys = [lowering.expression(value, relation) for value in columns.values()]
+    keys = [lowering.group_key(value, relation) for value in columns.values()]
     measures = [
         _rated(d, node, column, lowering.expression(value, relation), interval)
         for column, value in node.measures.items()
