@@ -166,7 +166,9 @@ def _text(text: str) -> str:
 
 
 def _safe(micros: int) -> int:
-    return min(max(micros, -62_135_596_800_000_000), 253_402_300_799_999_999)
+    if abs(micros) > 2**62:
+        raise NoSqlError("a time that DuckDB does not hold")
+    return micros
 
 
 def _folded(sql: str, exact: bool) -> str:
