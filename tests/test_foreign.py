@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from coprlake.errors import CoprlakeError
+from coprlake.errors import CoprlakeError, UsageError
 from coprlake.predicate.build import at_least, contains, equals
 from coprlake.store import Table, create_table, open_table
 
@@ -130,9 +130,11 @@ def test_a_folder_without_times_and_content(tmp_path: Path) -> None:
         assert table.search().count() == 3
         assert [row["n"] for row in table.search(equals("name", "two")).rows()] == [2]
         assert [row["n"] for row in table.search(contains("one", "*")).rows()] == [1]
-        assert table.search("x").count() == 0
+        with pytest.raises(UsageError, match="no column content"):
+            table.search("x").count()
         assert len(list(table.search(order="newest", limit=2).rows())) == 2
-        assert table.search(since=START).count() == 0
+        with pytest.raises(UsageError, match="no column timestamp"):
+            table.search(since=START).count()
         assert len(list(table.search(equals("n", 2), context=1).rows())) == 3
         table.index()
 
@@ -329,7 +331,8 @@ def test_values_that_do_not_fit_are_kept_in_a_table_without_attributes(tmp_path:
 def test_a_delete_by_time_spares_records_without_a_time(tmp_path: Path) -> None:
     write_deltalake(str(tmp_path), pa.table({"id": [0, 1], "content": ["a", "b"]}))
     table = open_table(tmp_path)
-    assert table.delete(until=START).rows == 0
+    with pytest.raises(UsageError, match="no column timestamp"):
+        table.delete(until=START)
     table.append([{"id": 2, "content": "c", "timestamp": START}])
     assert table.delete(until=START + timedelta(hours=1)).rows == 1
     assert ids(table) == [0, 1]
@@ -342,6 +345,8 @@ def test_a_timestamp_of_text_is_no_time(tmp_path: Path) -> None:
     table = open_table(tmp_path)
     assert ids(table) == [0, 1]
     assert len(list(table.search(order="newest").rows())) == 2
-    assert table.search(since=START + timedelta(days=1)).count() == 0
-    assert table.delete(until=START + timedelta(days=-1)).rows == 0
+    with pytest.raises(UsageError, match="timestamp is string"):
+        table.search(since=START + timedelta(days=1)).count()
+    with pytest.raises(UsageError, match="timestamp is string"):
+        table.delete(until=START + timedelta(days=-1))
     assert ids(table) == [0, 1]

@@ -20,6 +20,7 @@ from coprlake.query.context import Context
 from coprlake.query.options import SearchOptions
 from coprlake.query.ordering import Order
 from coprlake.query.planning import FOREVER, View
+from coprlake.query.resolving import resolved, timed
 from coprlake.query.search import Search
 from coprlake.records import DAY, SCHEMA
 from coprlake.segment.mutable import SegmentOptions
@@ -100,16 +101,13 @@ def open_table(uri: str | os.PathLike[str]) -> "Table":
 
     Raises:
         NotFoundError: there is neither.
-        UnreadableTableError: the table's protocol is newer than what is understood here.
+        UnreadableTableError: the table's protocol is newer than what is understood here, or the folder belongs to a
+            table of another format or is a part of a Delta table, so that some of its files do not count.
     """
     folder = Folder.of(uri)
     if folder.entry("") is not None:
         raise NotFoundError(f"{folder.uri}: this is a file, not the folder of a table; check the path")
     if folder.exists() and not folder.exists("_delta_log"):
-        inner = next((file.name for file in folder.list() if "/_delta_log/" in file.name), None)
-        if inner is not None:  # its files include those of old versions, and of deleted records
-            table = inner.partition("/_delta_log/")[0]
-            raise NotFoundError(f"{folder.uri}: this folder is no table, but holds some; open {table} in it")
         return Table(ParquetFolder(folder))
     return Table(DeltaLog.open(folder))
 
@@ -278,7 +276,7 @@ class Table:
             strict=strict,
             use_sketches=use_sketches,
         )
-        return Search(self._view, Exact(predicate), options)
+        return Search(self._view, Exact(predicate), options, resolves=True)
 
     def query(
         self,
@@ -375,7 +373,10 @@ class Table:
         """
         if predicate == EVERYTHING and since is None and until is None:
             raise UsageError("this would delete every record; name a predicate or a time")
-        doomed = deleting.Doomed(predicate, microseconds(since, FOREVER[0]), microseconds(until, FOREVER[1]))
+        schema = self.schema
+        times = SearchOptions(since=microseconds(since, FOREVER[0]), until=microseconds(until, FOREVER[1]))
+        times = timed(times, schema)
+        doomed = deleting.Doomed(resolved(predicate, schema), times.since, times.until, times.time_column)
         log = self._delta_log("delete")
         own = SegmentOptions(searchable=False, gram_fields=self.gram_fields, rules=self.rules)
         options = scratch_options(own, log.folder)

@@ -70,7 +70,9 @@ def settled(table: "Table", output: str | None, out: str | None, columns: str | 
 
 def needed_columns(table: "Table", shown: Sequence[str]) -> list[str]:
     """What has to be read: also the time, by which results are sorted, and the source, which parts contexts."""
+    from coprlake.query.resolving import time_column
     from coprlake.records import SOURCE, TIMESTAMP
 
     names = table.schema.names
-    return [name for name in dict.fromkeys([*shown, TIMESTAMP, SOURCE]) if name in names]
+    own = time_column(table.schema) or TIMESTAMP
+    return [name for name in dict.fromkeys([*shown, own, SOURCE]) if name in names]

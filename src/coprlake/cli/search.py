@@ -233,11 +233,8 @@ def _nothing(table: "Table", asked: Asked) -> str:
 def _hint(table: "Table", asked: Asked) -> str:
     """A field that is no column may be a key of the attributes, or a slip of the pen."""
     from coprlake.predicate.predicates import ALL_FIELDS
-    from coprlake.records import CONTENT
 
     columns = table.schema.names
-    if asked.texts and not asked.fields and CONTENT not in columns:
-        return f"; it has no column {CONTENT}: name one with -f ({', '.join(columns)}), or say --all-fields"
     fields = [*asked.fields, *(condition.field for condition in asked.conditions)]
     unknown = [field for field in fields if field not in columns and field != ALL_FIELDS]
     if unknown:

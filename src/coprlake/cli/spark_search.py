@@ -11,8 +11,8 @@ from coprlake.cli import figures
 from coprlake.cli.filters import Asked
 from coprlake.predicate.claims import Exact
 from coprlake.query.report import SearchReport
-from coprlake.records import TIMESTAMP
-from coprlake.segment.searchable import has_times
+from coprlake.query.resolving import time_column
+from coprlake.spark.expressions import named
 from coprlake.spark.searching import SparkSearch, plan_search
 from coprlake.store import Table
 
@@ -52,7 +52,8 @@ class SparkResults:
         strict: bool = False,
     ) -> None:
         self._spark = spark
-        self._order = order if has_times(table.schema) else "any"
+        self._time_column = time_column(table.schema)
+        self._order = "any" if self._time_column is None else order
         self._limit = limit
         self._planned: SparkSearch[Exact] = plan_search(
             table,
@@ -109,7 +110,7 @@ class SparkResults:
         """The records in the order that was asked for, with their columns alone."""
         if self._order != "any":
             frame = frame if _PLACE in frame.columns else _placed(frame)
-            time = functions.col(TIMESTAMP)
+            time = named(str(self._time_column))
             by_time = time.desc_nulls_last() if self._order == "newest" else time.asc_nulls_last()
             frame = frame.orderBy(by_time, functions.col(_PLACE))
         return frame.drop(_PLACE)

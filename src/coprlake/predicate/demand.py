@@ -2,6 +2,7 @@
 
 from typing import Final, Literal, NamedTuple
 
+from coprlake.predicate.paths import is_path
 from coprlake.predicate.predicates import ALL_FIELDS, Contains, Predicate, Term
 from coprlake.predicate.required import Profile, required_tokens
 from coprlake.sketch.algebra import ANYTHING, NOTHING, Program, compile_all_tokens, compile_expression
@@ -35,7 +36,7 @@ NO_SKETCHES: Final = Demand(
 
 def demand_of(predicate: Predicate, profile: Profile) -> Demand:
     """As `required_tokens`, compiled; the most frequent searches take a short cut of a few microseconds."""
-    if isinstance(predicate, Term | Contains) and predicate.field != ALL_FIELDS:
+    if isinstance(predicate, Term | Contains) and predicate.field != ALL_FIELDS and not is_path(predicate.field):
         indexed = profile.fields.get(predicate.field)
         if indexed is not None and predicate.field not in profile.typed:
             is_open = isinstance(predicate, Contains)

@@ -7,10 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from coprlake.kernel import I64Array
 from coprlake.predicate.conditions import Condition, new_condition
 from coprlake.predicate.finding import Mask as Mask
-from coprlake.predicate.predicates import ALL_FIELDS, And, Leaf, Not, Or, Predicate
-from coprlake.predicate.texts import Attributes, Texts, is_text, is_text_map, texts_of
+from coprlake.predicate.nesting import Values, follow, leaves, plain, whole
+from coprlake.predicate.paths import Path, is_nested, leaf_types, path_of, plain_type
+from coprlake.predicate.predicates import ALL_FIELDS, And, Exists, Leaf, Not, Or, Predicate
+from coprlake.predicate.texts import Attributes, Texts, is_text, is_text_map, texts_in_rows, texts_of
 from coprlake.predicate.typed import valid_rows
 from coprlake.records import ATTRIBUTES, SCHEMA
 
@@ -53,6 +56,7 @@ class _Rows:
         self._batch = batch
         self.count = int(batch.num_rows)
         self._texts: dict[tuple[str, bool], Texts] = {}
+        self._leaves: dict[Path, list[tuple[pa.Array, I64Array, Texts | None]]] = {}
 
     def column(self, name: str) -> pa.Array:
         column = self._batch.column(name)
@@ -63,6 +67,21 @@ class _Rows:
     @cached_property
     def attributes(self) -> Attributes:
         return Attributes(self.column(ATTRIBUTES))
+
+    def at(self, path: Path) -> Values:
+        """What a path leads to, with its rows; the path of a column leads to the column."""
+        return follow(whole(self.column(path.column)), path.steps)
+
+    def leaves(self, path: Path) -> list[tuple[pa.Array, I64Array, Texts | None]]:
+        """All values inside of what a path leads to, their rows, and those of them that are text as such."""
+        found = self._leaves.get(path)
+        if found is None:
+            found = [
+                (array, rows, texts_in_rows(array, rows, self.count) if is_text(array.type) else None)
+                for array, rows in leaves(self.at(path))
+            ]
+            self._leaves[path] = found
+        return found
 
     def texts(self, field: str, *, is_attribute: bool) -> Texts:
         texts = self._texts.get((field, is_attribute))
@@ -77,10 +96,7 @@ class _Rows:
 
 def _plain(column: pa.Array) -> pa.Array:
     """The column as a type that can be computed with; dictionaries stay if they are of text."""
-    if isinstance(column, pa.ExtensionArray):
-        column = column.storage
-    if pa.types.is_run_end_encoded(column.type):
-        column = pa.compute.run_end_decode(column)
+    column = plain(column)
     if pa.types.is_dictionary(column.type) and not is_text(column.type):
         column = column.dictionary_decode()
     return column
@@ -97,30 +113,43 @@ class _Node(Protocol):
 
 
 class _LeafNode:
-    """A condition on a field: on its column, and where that has no value, on the attribute of its name."""
+    """A condition on a field: on its column or path, and where that has no value, on the attribute of its name."""
 
     def __init__(self, predicate: Leaf, schema: pa.Schema) -> None:
         self._condition: Condition = new_condition(predicate)
+        self._is_exists = isinstance(predicate, Exists)
         self._field = predicate.field
         self.cost = self._condition.cost
-        names = set(schema.names)
-        has_map = ATTRIBUTES in names and is_text_map(schema.field(ATTRIBUTES).type)
+        has_map = ATTRIBUTES in schema.names and is_text_map(schema.field(ATTRIBUTES).type)
+        self._plain_columns: tuple[str, ...] = ()
+        self._paths: tuple[Path, ...] = ()
+        self._has_attributes = has_map and self._field not in SCHEMA.names
         if self._field == ALL_FIELDS:
-            self._text_columns = tuple(name for name in schema.names if is_text(_plain_type(schema.field(name).type)))
-            self._has_attributes = has_map
+            kinds = {name: schema.field(number).type for number, name in enumerate(schema.names)}
+            self._plain_columns = tuple(name for name, kind in kinds.items() if is_text(plain_type(kind)))
+            self._paths = tuple(Path(name) for name, kind in kinds.items() if _has_text_inside(name, kind))
         else:
-            self._text_columns = (self._field,) if self._field in names else ()
-            self._has_attributes = has_map and self._field not in SCHEMA.names
-        self.columns = (*self._text_columns, *((ATTRIBUTES,) if self._has_attributes else ()))
+            path = path_of(self._field, schema)
+            if path is not None and not path.steps and not is_nested(schema.field(path.column).type):
+                self._plain_columns = (path.column,)
+            elif path is not None:
+                self._paths = (path,)
+        inside = [path.column for path in self._paths]
+        self.columns = (*self._plain_columns, *inside, *((ATTRIBUTES,) if self._has_attributes else ()))
 
     def rows(self, rows: _Rows, wanted: Mask | None) -> Mask:
         found = np.zeros(rows.count, np.bool_)
         lacking: Mask | None = None  # rows for which the attributes count; None for all
-        for name in self._text_columns:
+        asks_values = self._has_attributes and self._field != ALL_FIELDS
+        for name in self._plain_columns:
             column = rows.column(name)
             found |= self._in_column(rows, name, column, wanted)
-            if self._has_attributes and self._field != ALL_FIELDS:
+            if asks_values:
                 lacking = ~_has_value(rows, name, column)
+        for path in self._paths:
+            found |= self._inside(rows, path, wanted)
+            if asks_values:
+                lacking = ~_has_value_at(rows, path)
         if self._has_attributes and (lacking is None or lacking.any()):
             texts = rows.texts(self._field, is_attribute=True)
             hits = self._on_texts(texts, wanted)
@@ -132,14 +161,27 @@ class _LeafNode:
             return self._on_texts(rows.texts(name, is_attribute=False), wanted)
         return self._condition.on_typed(column)
 
+    def _inside(self, rows: _Rows, path: Path, wanted: Mask | None) -> Mask:
+        """The rows in which some value inside is accepted."""
+        if self._is_exists and self._field != ALL_FIELDS:
+            return _has_value_at(rows, path)
+        found = np.zeros(rows.count, np.bool_)
+        for array, places, texts in rows.leaves(path):
+            if texts is not None:
+                found |= self._on_texts(texts, wanted)
+            elif self._field != ALL_FIELDS:
+                found[places[self._condition.on_typed(_plain(array))]] = True
+        return found
+
     def _on_texts(self, texts: Texts, wanted: Mask | None) -> Mask:
         return texts.spread(self._condition.on_texts(texts, texts.wanted_strings(wanted)))
 
 
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    if isinstance(kind, pa.BaseExtensionType):
-        kind = kind.storage_type
-    return kind.value_type if pa.types.is_run_end_encoded(kind) else kind
+def _has_text_inside(name: str, kind: pa.DataType) -> bool:
+    """Whether a column is nested and has text, other than the attributes, which are looked at by themselves."""
+    if not is_nested(kind) or (name == ATTRIBUTES and is_text_map(plain_type(kind))):
+        return False
+    return any(is_text(leaf) for leaf in leaf_types(kind))
 
 
 def _has_value(rows: _Rows, name: str, column: pa.Array) -> Mask:
@@ -147,6 +189,13 @@ def _has_value(rows: _Rows, name: str, column: pa.Array) -> Mask:
         texts = rows.texts(name, is_attribute=False)
         return texts.spread(np.ones(len(texts.strings), np.bool_))
     return valid_rows(column)
+
+
+def _has_value_at(rows: _Rows, path: Path) -> Mask:
+    values = rows.at(path)
+    found = np.zeros(rows.count, np.bool_)
+    found[values.rows[valid_rows(values.array)]] = True
+    return found
 
 
 class _AllNode:

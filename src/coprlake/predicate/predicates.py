@@ -3,8 +3,10 @@
 A record matches or it does not; there is no third answer. A value that is missing (null) matches nothing, so ``~``
 matches it. The field of a predicate is a column or a key of the attributes. A row that has both is known by its column
 unless that is null; but the columns that every table has (timestamp, source, loglevel, content) are never looked for
-among the attributes, or else every search of the log line would have to read them. `ALL_FIELDS` is any text of the row:
-the predicate holds if it does for some string column or some attribute.
+among the attributes, or else every search of the log line would have to read them. A field may also be a path into a
+struct, a list or a map (`coprlake.predicate.paths`); on a field that has several values inside, a predicate holds if it
+does for one of them. `ALL_FIELDS` is any text of the row: the predicate holds if it does for some string column, some
+attribute, or some text inside of another column, at any depth. Keys of maps are names, not texts.
 
 Text is matched as UTF-8 bytes. Unless asked otherwise, the case of ASCII letters does not matter, and only of those.
 Predicates on text hold only for text: a column of numbers contains nothing. An empty text is in every value that is

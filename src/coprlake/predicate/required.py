@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from coprlake.kernel import U32Array
 from coprlake.predicate.literals import NO_REQUIREMENT, AllOf, Piece, Requirement, required_literals
+from coprlake.predicate.paths import is_path, key_in, prefixes
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
     And,
@@ -55,7 +56,8 @@ class Profile:
         fields: how the text of a field is indexed; None if some of it is not.
         complete: whether every field with a value is in `fields` or `typed`; then others have none in this segment.
         typed: fields whose values are not text, at least not all: numbers, times. They are not indexed. A field may
-            also be in `fields`, for those of its values that are text.
+            also be in `fields`, for those of its values that are text. Of a nested column, all text inside is indexed
+            under the name of the column.
     """
 
     fields: Mapping[str, Indexed | None]
@@ -110,7 +112,14 @@ def _negated(predicate: Predicate, profile: Profile, notes: _Notes) -> Expressio
 
 
 def _in_field(predicate: Leaf, profile: Profile, notes: _Notes) -> Expression:
-    field = predicate.field
+    own = _of_name(predicate, predicate.field, profile, notes)
+    if not is_path(predicate.field):
+        return own
+    return any_of(own, *_in_columns_above(predicate, profile, notes))
+
+
+def _of_name(predicate: Leaf, field: str, profile: Profile, notes: _Notes) -> Expression:
+    """What a batch needs in which the column or attribute of this name matches."""
     indexed = profile.fields.get(field, _ABSENT)
     if indexed is None or field in profile.typed or field == ATTRIBUTES:
         notes[f"{field} is not indexed"] = None
@@ -121,6 +130,24 @@ def _in_field(predicate: Leaf, profile: Profile, notes: _Notes) -> Expression:
         return NOTHING
     notes[f"{field} may be in the segment without being indexed"] = None
     return ANYTHING
+
+
+def _in_columns_above(predicate: Leaf, profile: Profile, notes: _Notes) -> list[Expression]:
+    """What a batch needs in which something inside of a column matches: all text in it is indexed under its name."""
+    if not profile.complete:
+        return [ANYTHING]  # a column that is not listed may be the one
+    found = []
+    for name, rest in prefixes(predicate.field):
+        if name == ATTRIBUTES:
+            found.append(_of_name(predicate, key_in(rest), profile, notes))
+        if name in profile.typed and isinstance(predicate, Equals | OneOf | Compare | Exists):
+            found.append(ANYTHING)  # a number inside may match
+        elif name in profile.fields:
+            indexed = profile.fields[name]
+            found.append(ANYTHING if indexed is None else _in_text(predicate, name, indexed, notes))
+    if ANYTHING in found:
+        notes[f"{predicate.field} is not indexed"] = None
+    return found
 
 
 def _in_all_fields(predicate: Leaf, profile: Profile, notes: _Notes) -> Expression:

@@ -93,6 +93,11 @@ def texts_of(column: pa.Array) -> Texts:
     return Texts(_as_strings(column.dictionary), len(column), string_of_row=indices)
 
 
+def texts_in_rows(values: pa.Array, rows: I64Array, row_count: int) -> Texts:
+    """Strings of which a row may have any number, with the row of each."""
+    return Texts(_as_strings(values), row_count, row_of_string=rows)
+
+
 def _as_strings(column: pa.Array) -> pa.Array:
     """The same bytes as string or large_string; whether they are valid UTF-8 is not asked."""
     if pa.types.is_dictionary(column.type):
@@ -105,6 +110,12 @@ def _as_strings(column: pa.Array) -> pa.Array:
     return column.view(pa.large_string() if pa.types.is_large_binary(column.type) else pa.string())
 
 
+def as_binary(column: pa.Array) -> pa.Array:
+    """The same bytes as binary or large_binary."""
+    strings = _as_strings(column)
+    return strings.view(pa.large_binary() if pa.types.is_large_string(strings.type) else pa.binary())
+
+
 class Attributes:
     """The map column of a batch, opened without looking at single rows."""
 
@@ -112,8 +123,7 @@ class Attributes:
         self.row_count = len(column)
         offsets = np.asarray(column.offsets.to_numpy(zero_copy_only=False), np.int64)
         first, last = int(offsets[0]), int(offsets[-1])
-        keys = _as_strings(column.keys.slice(first, last - first))
-        self._keys = keys.view(pa.large_binary() if pa.types.is_large_string(keys.type) else pa.binary())
+        self._keys = as_binary(column.keys.slice(first, last - first))
         self._items = _as_strings(column.items.slice(first, last - first))
         self._row_of_entry = np.repeat(np.arange(self.row_count), np.diff(offsets))
         if column.null_count:  # what lies under a null has no meaning

@@ -6,12 +6,14 @@ unit, which is rounded to the side that keeps the answer right: no value is conv
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute
 
 from coprlake.predicate.predicates import Operator, Value
 from coprlake.predicate.values import float_of, microseconds_of, number_of, truth_of
@@ -21,6 +23,13 @@ Relation: TypeAlias = Operator | Literal["=="]
 
 _UNITS_A_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MICROSECONDS_A_DAY: Final = 86_400 * 10**6
+_DECIMAL_RELATIONS: Final = {
+    "==": pa.compute.equal,
+    "<": pa.compute.less,
+    "<=": pa.compute.less_equal,
+    ">": pa.compute.greater,
+    ">=": pa.compute.greater_equal,
+}
 
 
 def relates(column: pa.Array, relation: Relation, values: Sequence[Value]) -> Mask:
@@ -28,6 +37,8 @@ def relates(column: pa.Array, relation: Relation, values: Sequence[Value]) -> Ma
 
     Values that cannot be compared with this type of column are left out; a null relates to nothing.
     """
+    if pa.types.is_decimal(column.type):
+        return _relates_decimals(column, relation, values)
     numbers = _numbers(column)
     sought = [number for value in values if (number := _comparable(column.type, value)) is not None]
     if numbers is None or not sought:
@@ -53,7 +64,7 @@ def _numbers(column: pa.Array) -> npt.NDArray[Any] | None:
         column = column.view(pa.int64())
     elif pa.types.is_date32(kind):
         column = column.view(pa.int32())
-    elif pa.types.is_decimal(kind) or pa.types.is_floating(kind):
+    elif pa.types.is_floating(kind):
         column = column.cast(pa.float64())
     elif not pa.types.is_integer(kind):
         return None
@@ -73,6 +84,40 @@ def _comparable(kind: pa.DataType, value: Value) -> int | float | Fraction | Non
     if pa.types.is_date32(kind):
         return Fraction(moment, _MICROSECONDS_A_DAY)
     return Fraction(moment * _UNITS_A_SECOND["ms" if pa.types.is_date64(kind) else kind.unit], 10**6)
+
+
+def _relates_decimals(column: pa.Array, relation: Relation, values: Sequence[Value]) -> Mask:
+    """As whole numbers of the last place, and exactly: a float cannot hold what a decimal can.
+
+    A float in a query is the decimal number that it is written as.
+    """
+    found = np.zeros(len(column), np.bool_)
+    for value in values:
+        number = number_of(value)
+        if number is None or number != number:
+            continue
+        if not _is_finite(number):
+            found |= np.full(len(column), relation in (("<", "<=") if number > 0 else (">", ">=")))
+            continue
+        exact = Fraction(_written(value, number)) if isinstance(number, float) else Fraction(number)
+        found |= _relates_decimal(column, relation, exact * Fraction(10) ** column.type.scale)
+    return found & valid_rows(column) if column.null_count else found
+
+
+def _written(value: Value, number: float) -> str:
+    """The number as the query has it; one with an exponent, which may be endless, as the nearest float."""
+    return value if isinstance(value, str) and "e" not in value.lower() else repr(number)
+
+
+def _relates_decimal(column: pa.Array, relation: Relation, places: Fraction) -> Mask:
+    if relation == "==" and places.denominator != 1:
+        return np.zeros(len(column), np.bool_)
+    bound = math.ceil(places) if relation in ("<", ">=") else math.floor(places)
+    if abs(bound) >= 10**column.type.precision:  # beyond every value
+        return np.full(len(column), relation in (("<", "<=") if bound > 0 else (">", ">=")))
+    scalar = pa.scalar(Decimal(f"{bound}E{-column.type.scale}"), column.type)
+    answers = _DECIMAL_RELATIONS[relation](column, scalar)
+    return np.asarray(answers.fill_null(False).to_numpy(zero_copy_only=False), np.bool_)
 
 
 def _relates_floats(numbers: npt.NDArray[Any], relation: Relation, sought: list[float]) -> Mask:

@@ -19,9 +19,9 @@ from coprlake.query.options import SearchOptions
 from coprlake.query.ordering import Unit, places_of
 from coprlake.query.planning import FOREVER
 from coprlake.query.report import SearchReport
-from coprlake.records import CONTENT, SOURCE, TIMESTAMP
+from coprlake.records import CONTENT, SOURCE
 from coprlake.segment.sealed import SealedSegment
-from coprlake.segment.searchable import has_times, microseconds_of
+from coprlake.segment.searchable import has_times, is_before, microseconds_of
 
 
 @dataclass
@@ -65,14 +65,14 @@ class BatchOpener:
         Raises:
             FormatError: the batch cannot be read.
         """
-        segment, report = unit.segment, self.report
+        segment, report, time_column = unit.segment, self.report, self._options.time_column
         if self._is_screened_out(unit):
             return Found(unit, 0)
         matcher = self._matcher(segment.schema)
         bounded = self._options.is_bounded and not (
-            self._options.since <= unit.first_time and unit.last_time < self._options.until
+            self._options.since <= unit.first_time and is_before(unit.last_time, self._options.until)
         )
-        needed = list(dict.fromkeys([*matcher.columns, *([TIMESTAMP] if bounded else [])]))
+        needed = list(dict.fromkeys([*matcher.columns, *([time_column] if bounded else [])]))
         needed = needed or segment.schema.names[:1]  # a predicate that looks at nothing still needs to see the rows
         started = time.perf_counter()
         records = segment.read(unit.batch, needed)
@@ -92,7 +92,8 @@ class BatchOpener:
                 records, found.places = with_context(unit, records, mask, around)
             else:
                 records = records.filter(pa.array(mask))
-                found.places = places_of(records, newest_first=self._options.order == "newest")
+                newest_first = self._options.order == "newest"
+                found.places = places_of(records, newest_first=newest_first, column=time_column)
             found.records = self._aligned(records, schema, segment.name)
         report.add_seconds("read", read - started)
         report.add_seconds("filter", filtered - read)
@@ -104,7 +105,9 @@ class BatchOpener:
     def _with_other_columns(self, unit: Unit, records: pa.Table, schema: pa.Schema) -> tuple[pa.Table, int]:
         """The records with what the result needs besides, and what reading that has read."""
         segment = unit.segment
-        wanted = dict.fromkeys([*schema.names, SOURCE, TIMESTAMP] if self._options.context else schema.names)
+        wanted = dict.fromkeys(
+            [*schema.names, SOURCE, self._options.time_column] if self._options.context else schema.names
+        )
         more = [name for name in wanted if name in segment.schema.names and name not in records.schema.names]
         if not more:
             return records, 0
@@ -118,14 +121,15 @@ class BatchOpener:
             mask = matcher.mask(others)
             return mask & self._time_mask(others) if self._options.is_bounded else mask
 
-        columns = list(dict.fromkeys([*records.schema.names, *([TIMESTAMP] if self._options.is_bounded else [])]))
+        time_column = self._options.time_column
+        columns = list(dict.fromkeys([*records.schema.names, *([time_column] if self._options.is_bounded else [])]))
         newest_first = self._options.order == "newest"
         return Surroundings(
             self._options.context,
             columns,
             matches,
             self._numbers,
-            lambda others: places_of(others, newest_first=newest_first),
+            lambda others: places_of(others, newest_first=newest_first, column=time_column),
         )
 
     def _is_screened_out(self, unit: Unit) -> bool:
@@ -152,11 +156,11 @@ class BatchOpener:
         return True
 
     def _time_mask(self, records: pa.Table) -> Mask:
-        if not has_times(records.schema):
+        if not has_times(records.schema, self._options.time_column):
             return np.zeros(records.num_rows, bool)
-        times = microseconds_of(records.column(TIMESTAMP))
+        times = microseconds_of(records.column(self._options.time_column))
         numbers = np.asarray(times.fill_null(FOREVER[0]))
-        inside = (numbers >= self._options.since) & (numbers < self._options.until)
+        inside = (numbers >= self._options.since) & is_before(numbers, self._options.until)
         return inside & ~np.asarray(times.is_null()) if times.null_count else inside
 
     def _aligned(self, records: pa.Table, schema: pa.Schema, name: str) -> pa.Table:

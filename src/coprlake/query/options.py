@@ -6,6 +6,7 @@ from coprlake.errors import UsageError
 from coprlake.query.context import Context
 from coprlake.query.ordering import ORDERS, Order
 from coprlake.query.planning import FOREVER
+from coprlake.records import TIMESTAMP
 
 
 @dataclass(slots=True)
@@ -22,6 +23,7 @@ class SearchOptions:
         threads: how many batches are worked on at a time; None for the number of cores.
         strict: whether a damaged segment ends the search; if not it is named in the report.
         use_sketches: False to scan everything that time and partition leave, which finds the same.
+        time_column: the column by which `since`, `until` and `order` go.
     """
 
     since: int = FOREVER[0]
@@ -33,6 +35,7 @@ class SearchOptions:
     threads: int | None = None
     strict: bool = False
     use_sketches: bool = True
+    time_column: str = TIMESTAMP
 
     @property
     def is_bounded(self) -> bool:

@@ -23,7 +23,7 @@ class Unit(NamedTuple):
 
     Attributes:
         bound: no record of this batch, nor of any that follows, comes before this place in the asked order. Places
-            are microseconds, negated for newest first.
+            are microseconds, with all bits turned for newest first.
     """
 
     segment: Searchable
@@ -73,15 +73,16 @@ def _segment_bound(segment: Searchable, newest_first: bool) -> int:
 
 
 def _place(time: int, newest_first: bool) -> int:
-    return -time if newest_first else time
+    return ~time if newest_first else time  # unlike -time it is never too large for 64 bits
 
 
-def places_of(records: pa.Table, *, newest_first: bool) -> I64Array:
+def places_of(records: pa.Table, *, newest_first: bool, column: str = TIMESTAMP) -> I64Array:
     """The place of each record in the order; those without a time come last."""
-    if not has_times(records.schema):
+    if not has_times(records.schema, column):
         return np.full(records.num_rows, LAST, np.int64)
-    times = microseconds_of(records.column(TIMESTAMP))
-    places = np.asarray(times.fill_null(0)) * (-1 if newest_first else 1)
+    times = microseconds_of(records.column(column))
+    places = np.asarray(times.fill_null(0))
+    places = ~places if newest_first else places
     return np.where(np.asarray(times.is_null()), LAST, places) if times.null_count else places
 
 

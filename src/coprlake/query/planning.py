@@ -13,7 +13,8 @@ from coprlake.predicate.demand import ALWAYS_POSSIBLE, NEVER, NO_SKETCHES, Deman
 from coprlake.predicate.partitions import decide, fields_of
 from coprlake.predicate.required import Profile
 from coprlake.query.report import SearchReport
-from coprlake.segment.searchable import Searchable
+from coprlake.records import TIMESTAMP
+from coprlake.segment.searchable import Searchable, is_before
 from coprlake.sketch.algebra import Program
 from coprlake.table.snapshot import Snapshot
 
@@ -48,6 +49,7 @@ class Planner:
         needs_times: whether the plan must know the times of batches: to sort, or to check a range.
         use_sketches: False to open every batch that time and partition leave.
         strict: whether a damaged sidecar ends the search.
+        time_column: what `since` and `until` go by; only of the timestamp the log knows something.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Planner:
         use_sketches: bool,
         strict: bool,
         report: SearchReport,
+        time_column: str = TIMESTAMP,
     ) -> None:
         self._predicate = sought.predicate
         self._since = since
@@ -68,6 +71,7 @@ class Planner:
         self._needs_times = needs_times or self._is_bounded
         self._use_sketches = use_sketches
         self._strict = strict
+        self._time_column = time_column
         self._report = report
         self._planned: dict[int, tuple[Profile, Demand]] = {}
 
@@ -109,8 +113,8 @@ class Planner:
             return None
         if not self._needs_times:
             return SegmentPlan(segment, batches, batches, batches, has_times=False)
-        first, last = segment.times()
-        inside = (last[batches] >= self._since) & (first[batches] < self._until)
+        first, last = segment.times(self._time_column)
+        inside = (last[batches] >= self._since) & is_before(first[batches], self._until)
         report.add(batches_pruned_by_time=int(len(batches) - inside.sum()))
         batches = batches[inside]
         return SegmentPlan(segment, batches, first[batches], last[batches]) if len(batches) else None
@@ -148,9 +152,9 @@ class Planner:
 
     def _by_time(self, snapshot: Snapshot) -> I64Array | None:
         """The segments with records in the asked time; None for all of them."""
-        if not self._is_bounded:
+        if not self._is_bounded or self._time_column != TIMESTAMP:
             return None
-        inside = (snapshot.last_times >= self._since) & (snapshot.first_times < self._until)
+        inside = (snapshot.last_times >= self._since) & is_before(snapshot.first_times, self._until)
         self._report.segments_pruned_by_time += int(len(inside) - inside.sum())
         return np.flatnonzero(inside)
 

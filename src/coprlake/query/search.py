@@ -20,7 +20,8 @@ from coprlake.query.options import SearchOptions
 from coprlake.query.ordering import TimeSorter, Unit, units_by_time, units_in_any_order
 from coprlake.query.planning import Planner, SegmentPlan, View
 from coprlake.query.report import SearchReport
-from coprlake.records import DAY, TIMESTAMP, TIMESTAMP_TYPE
+from coprlake.query.resolving import resolved, timed
+from coprlake.records import DAY, TIMESTAMP_TYPE
 from coprlake.segment.searchable import Searchable, has_times
 
 
@@ -49,8 +50,11 @@ class Candidates:
 
     def _stream(self, view: View, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """The results of one run."""
-        sorts = self._options.order != "any" and TIMESTAMP not in schema.names
-        wanted = pa.schema([*schema, (TIMESTAMP, TIMESTAMP_TYPE)]) if sorts else schema  # to sort by, not to return
+        time_column = self._options.time_column
+        sorts = self._options.order != "any" and time_column not in schema.names
+        table = view.snapshot.schema
+        kind = table.field(time_column).type if time_column in table.names else TIMESTAMP_TYPE
+        wanted = pa.schema([*schema, (time_column, kind)]) if sorts else schema  # to sort by, not to return
         for table in self._limited(self._ordered(view, wanted)):
             yield from table.select(schema.names).to_batches()
 
@@ -59,10 +63,7 @@ class Candidates:
         return self._view()
 
     def _schema(self, view: View) -> pa.Schema:
-        schema = view.snapshot.schema
-        for segment in view.uncommitted:
-            missing = [field for field in segment.schema if field.name not in schema.names]
-            schema = pa.schema([*schema, *(pa.field(f.name, _plain(f.type)) for f in missing)])
+        schema = _all_columns(view)
         if self._options.columns is not None:
             unknown = [name for name in self._options.columns if name not in schema.names]
             if unknown:
@@ -87,12 +88,13 @@ class Candidates:
             use_sketches=options.use_sketches,
             strict=options.strict,
             report=self.report,
+            time_column=options.time_column,
         )
 
     def _ordered(self, view: View, schema: pa.Schema) -> Iterator[pa.Table]:
         """Results in the asked order, in tables of any size."""
         newest_first = self._options.order == "newest"
-        in_order = self._options.order != "any" and has_times(view.snapshot.schema)
+        in_order = self._options.order != "any" and has_times(view.snapshot.schema, self._options.time_column)
         planner = self._planner(needs_times=in_order)
         opener = BatchOpener(self._predicate, self._options, self.report)
         with self.report.phase("prune"):
@@ -159,10 +161,31 @@ class Search(Candidates):
     """The results of a search: an iterable of Arrow record batches, or a number, or a data frame.
 
     Nothing is done before it is asked for. Each use searches anew; `report` tells about the last one.
+
+    Args:
+        view: what is searched, as it is when the search begins.
+        sought: for what.
+        options: how.
+        resolves: whether fields and the column of the time are to be found as in `coprlake.query.resolving`; else they
+            are as the table spells them.
     """
 
-    def __init__(self, view: Callable[[], View], sought: Exact, options: SearchOptions) -> None:
+    def __init__(
+        self, view: Callable[[], View], sought: Exact, options: SearchOptions, *, resolves: bool = False
+    ) -> None:
         super().__init__(view, sought.necessary, options)
+        self._asked = sought.predicate
+        self._resolves = resolves
+
+    def _begin(self) -> View:
+        view = self._view()
+        if self._resolves:
+            columns = _all_columns(view)
+            self._predicate = resolved(self._asked, columns)
+            self._sought = Necessary(self._predicate)
+            self._options = timed(self._options, columns)
+        self.report = SearchReport(predicate=self._predicate)
+        return view
 
     def count(self) -> int:
         """How many records match; `limit` does not count."""
@@ -218,6 +241,15 @@ class Search(Candidates):
         self.report.segments = len(counts)
         self.report.rows_matched = sum(count or 0 for count in counts)
         return self.report.rows_matched
+
+
+def _all_columns(view: View) -> pa.Schema:
+    """The columns of the table, and those that records bring which are not committed."""
+    schema = view.snapshot.schema
+    for segment in view.uncommitted:
+        missing = [field for field in segment.schema if field.name not in schema.names]
+        schema = pa.schema([*schema, *(pa.field(f.name, _plain(f.type)) for f in missing)])
+    return schema
 
 
 def _plan(planner: Planner, segment: Searchable, opener: BatchOpener) -> SegmentPlan | None:

@@ -21,6 +21,7 @@ from coprlake.query.ordering import Unit
 from coprlake.query.planning import FOREVER, Planner, View
 from coprlake.query.report import SearchReport
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
+from coprlake.segment.searchable import is_before
 from coprlake.table.partitioning import constants
 from coprlake.table.snapshot import Snapshot
 
@@ -97,6 +98,7 @@ def plan(snapshot: Snapshot, sought: Necessary, options: SearchOptions) -> Share
         use_sketches=options.use_sketches,
         strict=options.strict,
         report=report,
+        time_column=options.time_column,
     )
     with report.phase("prune"):
         for segment in planner.segments(View(snapshot)):
@@ -191,7 +193,7 @@ def _units(segment: SealedSegment, piece: Piece, options: SearchOptions) -> Iter
         batches = np.array(piece.batches, np.int64)
     first, last = np.full(count, FOREVER[0]), np.full(count, FOREVER[1])
     if options.is_bounded:
-        first, last = segment.times()
-        batches = batches[(last[batches] >= options.since) & (first[batches] < options.until)]
+        first, last = segment.times(options.time_column)
+        batches = batches[(last[batches] >= options.since) & is_before(first[batches], options.until)]
     for batch in batches.tolist():
         yield Unit(segment, batch, 0, int(first[batch]), int(last[batch]))

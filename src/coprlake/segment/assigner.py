@@ -19,13 +19,25 @@ from coprlake.records import CONTENT, SOURCE
 
 def record_bytes(batch: pa.RecordBatch) -> I64Array:
     """The raw size of each record: its line and a line end; for records without lines, their strings."""
-    if CONTENT in batch.schema.names:
+    if CONTENT in batch.schema.names and _has_lengths(batch.schema.field(CONTENT).type):
         return np.asarray(_lengths(batch.column(CONTENT))) + 1
     sizes = np.ones(batch.num_rows, np.int64)
     for column in batch.columns:
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             sizes += np.asarray(_lengths(column))
     return sizes
+
+
+def _has_lengths(kind: pa.DataType) -> bool:
+    """Whether a content column has lines: in a table of another writer it can have any type."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+    )
 
 
 def _lengths(strings: pa.Array) -> pa.Array:

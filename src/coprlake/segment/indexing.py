@@ -8,6 +8,8 @@ import pyarrow.compute as pc
 
 from coprlake.config import FULL_SIGNATURE_BITS, PAPER_SIGNATURE_BITS, RULES, SIGNATURE_BITS, Rules
 from coprlake.kernel import U32Array
+from coprlake.predicate.nesting import leaves, whole
+from coprlake.predicate.paths import is_nested, leaf_types
 from coprlake.predicate.required import Indexed
 from coprlake.records import ATTRIBUTES, CONTENT
 from coprlake.segment.sidecar import FIELD_LIMIT, UNINDEXED, Description, IndexPlan, kind_of
@@ -78,6 +80,8 @@ class BatchIndexer:
                     yield self._scan(key, values)
             elif is_typed(column.type):
                 self.typed.add(name)
+            elif is_nested(column.type) and name != ATTRIBUTES:
+                yield from self._scan_inside(name, column)
             else:
                 self._note(name, UNINDEXED)
 
@@ -93,6 +97,21 @@ class BatchIndexer:
         self._note(name, planned_kind(name, self._plan))
         scanner = self._scanner if grams else self._field_scanner
         return scanner.scan(values, name, grams=grams, whole_values=whole_values, rules=self._plan.rules)
+
+    def _scan_inside(self, name: str, column: pa.Array | pa.ChunkedArray) -> Iterator[U32Array]:
+        """All text inside of a nested column, under the name of the column; other values are not indexed."""
+        kinds = [kind for kind in leaf_types(column.type) if not pa.types.is_null(kind)]
+        if not all(is_text(kind) or is_typed(kind) for kind in kinds):
+            self._note(name, UNINDEXED)
+            return
+        if any(is_typed(kind) for kind in kinds):
+            self.typed.add(name)
+        if any(is_text(kind) for kind in kinds):
+            self._note(name, planned_kind(name, self._plan))
+        for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+            for array, _ in leaves(whole(chunk)):
+                if is_text(array.type):
+                    yield self._scan(name, array)
 
     def _note(self, name: str, kind: str) -> None:
         if name in self.fields:

@@ -285,8 +285,10 @@ class MutableView:
         closed = self._segment.candidates(program, self._closed_count)
         return np.concatenate([closed, np.arange(self._closed_count, self.batch_count)])
 
-    def times(self) -> tuple[I64Array, I64Array]:
-        """First and last time of each batch."""
+    def times(self, column: str = TIMESTAMP) -> tuple[I64Array, I64Array]:
+        """First and last time of each batch; only those of the timestamp are known."""
+        if column != TIMESTAMP:
+            return np.full(self.batch_count, ALWAYS[0]), np.full(self.batch_count, ALWAYS[1])
         both = np.array(self._times, np.int64).reshape(-1, 2)
         return both[:, 0], both[:, 1]
 

@@ -1,5 +1,6 @@
 """The sealed segment: a data file that is read by row groups, and the sidecar that says which."""
 
+import json
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -42,7 +43,7 @@ class SegmentEntry:
     @property
     def latest_time(self) -> int:
         """The latest time that `last_time` may stand for: other writers state milliseconds, rounded down."""
-        return self.last_time + 999 if self.last_time % 1000 == 0 else self.last_time
+        return min(self.last_time + 999, ALWAYS[1]) if self.last_time % 1000 == 0 else self.last_time
 
 
 class SealedSegment:
@@ -121,15 +122,19 @@ class SealedSegment:
         """Go on without the sidecar."""
         self._sidecar, self.sidecar_problem, self._is_sidecar_opened = None, problem, True
 
-    def times(self) -> tuple[I64Array, I64Array]:
+    def times(self, column: str = TIMESTAMP) -> tuple[I64Array, I64Array]:
         """First and last time of each batch, from the statistics in the footer."""
         metadata = self.metadata
         both = np.tile(np.array(ALWAYS, np.int64), (metadata.num_row_groups, 1))
-        column = next((i for i in range(metadata.num_columns) if metadata.schema.column(i).path == TIMESTAMP), None)
-        for number in range(metadata.num_row_groups if column is not None and has_times(self.schema) else 0):
-            statistics = metadata.row_group(number).column(column).statistics
+        place = self._column_places().get(column)
+        if place is None or not has_times(self.schema, column) or column in self.constants:
+            return both[:, 0], both[:, 1]
+        kind = _stored_type(metadata.schema.column(place))
+        for number in range(0 if kind is None else metadata.num_row_groups):
+            statistics = metadata.row_group(number).column(place).statistics
             if statistics is not None and statistics.has_min_max and statistics.null_count == 0:
-                both[number] = _microseconds(statistics.min), _microseconds(statistics.max)
+                raw = pa.array([statistics.min_raw, statistics.max_raw], kind[0]).cast(kind[1])
+                both[number] = microseconds_of(raw).to_numpy()
         return both[:, 0], both[:, 1]
 
     def read(self, batch: int, columns: Sequence[str]) -> pa.Table:
@@ -245,10 +250,37 @@ _PLAIN_TYPES: Final = {pa.string_view(): pa.string(), pa.binary_view(): pa.binar
 def without_views(records: pa.Table) -> pa.Table:
     """The records with plain types for views of text, which other writers use and few of Arrow's functions take."""
     for place, (name, kind) in enumerate(zip(records.schema.names, records.schema.types, strict=True)):
-        if kind in _PLAIN_TYPES:
-            records = records.set_column(place, name, records.column(place).cast(_PLAIN_TYPES[kind]))
+        plain = _without_views(kind)
+        if plain != kind:
+            records = records.set_column(place, name, records.column(place).cast(plain))
     return records
 
 
-def _microseconds(value: object) -> int:
-    return int(np.asarray(microseconds_of(pa.array([value])))[0])
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    """The type with plain text at every depth."""
+    if not pa.types.is_nested(kind):
+        return _PLAIN_TYPES.get(kind, kind)
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_without_views(kind.key_type), _without_views(kind.item_type), kind.keys_sorted)
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_without_views(kind.value_type)))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(kind.value_field.with_type(_without_views(kind.value_type)))
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(kind.value_field.with_type(_without_views(kind.value_type)), kind.list_size)
+    return kind
+
+
+_STORED_UNITS: Final = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+
+
+def _stored_type(column: pq.ColumnSchema) -> tuple[pa.DataType, pa.DataType] | None:
+    """The type of a time's numbers in the file, and of what they mean; None if the statistics are of no use."""
+    logical = json.loads(column.logical_type.to_json())
+    if column.physical_type == "INT32" and logical["Type"] == "Date":
+        return pa.int32(), pa.date32()
+    if column.physical_type == "INT64" and logical["Type"] == "Timestamp" and logical["timeUnit"] in _STORED_UNITS:
+        return pa.int64(), pa.timestamp(_STORED_UNITS[logical["timeUnit"]])
+    return None

@@ -1,10 +1,11 @@
 """What a search needs to know of a segment, whatever state it is in."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 
 from coprlake.kernel import I64Array
 from coprlake.predicate.required import Profile
@@ -40,8 +41,8 @@ class Searchable(Protocol):
     def candidates(self, program: Program) -> I64Array:
         """The batches that may match, ascending."""
 
-    def times(self) -> tuple[I64Array, I64Array]:
-        """For each batch the first and the last timestamp in microseconds; `ALWAYS` where it is not known."""
+    def times(self, column: str = TIMESTAMP) -> tuple[I64Array, I64Array]:
+        """For each batch the first and the last time of a column in microseconds; `ALWAYS` where it is not known."""
 
     def read(self, batch: int, columns: Sequence[str]) -> pa.Table:
         """The given columns of a batch, as far as it has them."""
@@ -50,17 +51,42 @@ class Searchable(Protocol):
         """What reading them reads."""
 
 
-def has_times(schema: pa.Schema) -> bool:
+def is_before(times: Any, until: int) -> Any:
+    """Which times lie before an end, and all of them if that is the end of all times: the last of them, too."""
+    return (times < until) | (until == ALWAYS[1])
+
+
+def has_times(schema: pa.Schema, column: str = TIMESTAMP) -> bool:
     """Whether records of this schema have a time at all."""
-    if TIMESTAMP not in schema.names:
+    if column not in schema.names:
         return False
-    kind = schema.field(TIMESTAMP).type
+    kind = schema.field(column).type
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
 def microseconds_of(times: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Times of any unit, or days, as numbers; nanoseconds are cut off."""
-    return times.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+    """Times of any unit, or days, as numbers; nanoseconds are rounded down.
+
+    What 64 bits cannot hold becomes the first or last number that they can: the order stays.
+    """
+    kind = times.type
+    if pa.types.is_dictionary(kind):
+        times, kind = times.cast(kind.value_type), kind.value_type
+    if pa.types.is_timestamp(kind) and kind.unit == "us":
+        return times.cast(pa.int64())
+    if isinstance(times, pa.ChunkedArray):
+        return pa.chunked_array([microseconds_of(chunk) for chunk in times.chunks], pa.int64())
+    if pa.types.is_date32(kind):
+        return pa.compute.multiply(times.cast(pa.int32()).cast(pa.int64()), _MICROSECONDS_A_DAY)
+    factor, divisor = _SCALES["ms" if pa.types.is_date64(kind) else kind.unit]
+    numbers = np.asarray(times.cast(pa.int64()).fill_null(0))
+    limit = np.iinfo(np.int64).max // factor
+    scaled = np.clip(numbers, -limit, limit) * factor if factor > 1 else numbers // divisor
+    return pa.array(scaled, mask=np.asarray(times.is_null()) if times.null_count else None)
+
+
+_MICROSECONDS_A_DAY = 86_400 * 10**6
+_SCALES = {"s": (10**6, 1), "ms": (10**3, 1), "us": (1, 1), "ns": (1, 10**3)}
 
 
 def time_range(records: pa.Table | pa.RecordBatch, column: str) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import Column, functions
 
+from coprlake.predicate.paths import is_nested, path_of
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
     And,
@@ -70,7 +71,8 @@ def column_of(predicate: Predicate, schema: pa.Schema, *, is_filter: bool = Fals
     """The predicate as a condition on the columns of a table with this schema: true or false, never null.
 
     None if that cannot be promised: for regular expressions that are more than a text, for columns of bytes, decimals,
-    nanoseconds and times without a zone, and for texts that are not valid UTF-8.
+    nanoseconds and times without a zone, for what is inside of structs, lists and maps other than the attributes, and
+    for texts that are not valid UTF-8.
 
     Args:
         predicate: what to look for.
@@ -112,6 +114,8 @@ def _leaf(predicate: Leaf, schema: pa.Schema) -> Column:
     if has_map and field not in SCHEMA.names:
         by_attribute = _on_text(predicate, _attributes(schema)[functions.lit(_valid(field))])
     if field not in schema.names:
+        if path_of(field, schema) is not None:
+            raise _DiffersError  # something inside of a column, which our own tasks look at
         return by_attribute
     by_column = _on_column(predicate, named(field), _plain_type(schema, field))
     if not has_map or field in SCHEMA.names:
@@ -121,6 +125,8 @@ def _leaf(predicate: Leaf, schema: pa.Schema) -> Column:
 
 def _any_text(predicate: Leaf, schema: pa.Schema, has_map: bool) -> Column:
     kinds = {name: _plain_type(schema, name) for name in schema.names}
+    if any(is_nested(kind) and not (name == ATTRIBUTES and has_map) for name, kind in kinds.items()):
+        raise _DiffersError
     parts = [_on_column(predicate, named(name), kind) for name, kind in kinds.items() if is_text(kind)]
     if has_map:
         values = functions.map_values(_attributes(schema))
@@ -171,7 +177,7 @@ def _on_column(predicate: Leaf, column: Column, kind: pa.DataType) -> Column:
         return column.isNotNull()
     if _is_string(kind):
         return _on_text(predicate, column)
-    if is_text(kind):
+    if is_text(kind) or is_nested(kind):
         raise _DiffersError
     if isinstance(predicate, Compare):
         return _related(column, kind, predicate.operator, predicate.value)
@@ -198,8 +204,6 @@ def _related(column: Column, kind: pa.DataType, relation: str, value: Value) -> 
         return _related_whole(column, relation, day, functions.date_from_unix_date)
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
         return _related_whole(column, relation, number_of(value))
-    if pa.types.is_nested(kind):
-        return functions.lit(False)
     raise _DiffersError
 
 

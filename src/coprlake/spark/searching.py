@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar, Unpack, cast
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from coprlake.predicate.predicates import EVERYTHING, Combinable, Predicate
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import FOREVER
 from coprlake.query.report import SearchReport
+from coprlake.query.resolving import resolved, timed
 from coprlake.query.shares import Share, SharePlan, divide, plan, read_share
 from coprlake.records import DAY, TIMESTAMP
 from coprlake.segment.sealed import SegmentEntry
@@ -125,7 +126,7 @@ class SparkSearch(Generic[Claim]):
         if condition is None:
             return None
         since, until = self.options.since, self.options.until
-        if self.options.is_bounded and not _has_moments(self.table.schema):
+        if self.options.is_bounded and not (self.options.time_column == TIMESTAMP and _has_moments(self.table.schema)):
             return None
         parts = [condition]
         if since != FOREVER[0]:
@@ -286,6 +287,9 @@ def _planned(
 ) -> SparkSearch[Claim]:
     found = opened(table)
     snapshot = found.snapshot()
+    if isinstance(sought, Exact):  # of a query, the language has found the names
+        sought = cast("Claim", Exact(resolved(sought.predicate, snapshot.schema)))
+        options = timed(options, snapshot.schema)
     columns = options.columns
     names = [name for name in snapshot.schema.names if name != DAY] if columns is None else list(columns)
     schema = result_schema(snapshot.schema, names)

@@ -193,7 +193,13 @@ def _parse_time(text: str) -> datetime:
 def _as_attributes(column: pa.Array) -> pa.Array:
     if pa.types.is_map(column.type):
         return column.cast(ATTRIBUTES_TYPE)
-    return pa.array([_pairs(value) for value in column.to_pylist()], ATTRIBUTES_TYPE)
+    try:
+        return pa.array([_pairs(value) for value in column.to_pylist()], ATTRIBUTES_TYPE)
+    except (TypeError, ValueError, OverflowError) as error:  # neither a struct nor a list of pairs
+        raise UsageError(
+            f"the column {ATTRIBUTES} cannot be stored: {column.type} does not become {ATTRIBUTES_TYPE}; rename it, or "
+            "give a map of text"
+        ) from error
 
 
 def lake_type(kind: pa.DataType) -> pa.DataType:
@@ -218,6 +224,8 @@ def lake_type(kind: pa.DataType) -> pa.DataType:
         return pa.list_(lake_type(kind.value_type))
     if pa.types.is_struct(kind):
         return pa.struct([(field.name, lake_type(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(lake_type(kind.key_type), lake_type(kind.item_type))
     return kind
 
 

@@ -24,7 +24,7 @@ from coprlake.predicate.required import required_tokens
 from coprlake.records import TIMESTAMP
 from coprlake.segment.mutable import MutableSegment, SegmentOptions
 from coprlake.segment.sealed import SealedSegment
-from coprlake.segment.searchable import ALWAYS, has_times, microseconds_of
+from coprlake.segment.searchable import ALWAYS, has_times, is_before, microseconds_of
 from coprlake.sketch.algebra import ANYTHING, compile_expression
 from coprlake.table.actions import NewFile
 from coprlake.table.commits import NOTE
@@ -44,6 +44,7 @@ class Doomed:
     predicate: Predicate
     since: int = ALWAYS[0]
     until: int = ALWAYS[1]
+    time_column: str = TIMESTAMP
 
     def __str__(self) -> str:
         parts = [str(self.predicate)]
@@ -56,7 +57,8 @@ class Doomed:
     def is_whole(self, segment: SealedSegment) -> bool:
         """Whether all records of the segment go, by what the log says of it."""
         entry = segment.entry
-        known = entry.has_all_times and ALWAYS[0] < entry.first_time <= entry.latest_time < ALWAYS[1]
+        known = self.time_column == TIMESTAMP and entry.has_all_times
+        known = known and ALWAYS[0] < entry.first_time <= entry.latest_time < ALWAYS[1]
         unbounded = (self.since, self.until) == ALWAYS
         inside = unbounded or (known and self.since <= entry.first_time and entry.latest_time < self.until)
         return inside and decide(self.predicate, segment.constants) is True
@@ -64,7 +66,8 @@ class Doomed:
     def may_touch(self, segment: SealedSegment) -> bool:
         """Whether some record of the segment may go, by the log and the sketch."""
         entry = segment.entry
-        if entry.latest_time < self.since or entry.first_time >= self.until:
+        by_log = self.time_column == TIMESTAMP  # of other columns the log says nothing
+        if by_log and (entry.latest_time < self.since or not is_before(entry.first_time, self.until)):
             return False
         if decide(self.predicate, segment.constants) is False:
             return False
@@ -75,11 +78,11 @@ class Doomed:
         """For each record whether it goes."""
         mask = matcher.mask(records)
         if (self.since, self.until) != ALWAYS:
-            if not has_times(records.schema):
+            if not has_times(records.schema, self.time_column):
                 return np.zeros(records.num_rows, bool)
-            times = microseconds_of(records.column(TIMESTAMP))
+            times = microseconds_of(records.column(self.time_column))
             numbers = np.asarray(times.fill_null(0))
-            mask = mask & (numbers >= self.since) & (numbers < self.until) & ~np.asarray(times.is_null())
+            mask = mask & (numbers >= self.since) & is_before(numbers, self.until) & ~np.asarray(times.is_null())
         return mask
 
 
@@ -182,7 +185,8 @@ def _rewrite(
 ) -> None:
     """Copy what remains of a segment; nothing is changed if no record of it goes."""
     matcher = Matcher(doomed.predicate, segment.schema)
-    needed = list(dict.fromkeys([*matcher.columns, *([TIMESTAMP] if TIMESTAMP in segment.schema.names else [])]))
+    times = [doomed.time_column] if doomed.time_column in segment.schema.names else []
+    needed = list(dict.fromkeys([*matcher.columns, *times]))
     needed = needed or segment.schema.names[:1]
     masks = [doomed.mask(matcher, segment.read(batch, needed)) for batch in range(segment.batch_count)]
     count = sum(int(mask.sum()) for mask in masks)

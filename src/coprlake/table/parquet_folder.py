@@ -12,18 +12,21 @@ from coprlake.predicate.texts import is_text, is_text_map
 from coprlake.records import varying
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.table.partitioning import NO_VALUE
+from coprlake.table.recognizing import refuse_links_into_tables, refuse_tables_above, refuse_tables_below
 
 
 class ParquetFolder:
     """What stands for a log: the listing of the folder.
 
     Files may be replaced under their name, so a sidecar counts only while size and time of its data file are those that
-    were indexed.
+    were indexed. A folder that belongs to a table of some format is refused: see `recognizing`.
     """
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
+        refuse_tables_above(folder)
         self._files = self._list()
+        refuse_links_into_tables(folder, self._files)
         if not self._files:
             raise NotFoundError(f"{folder.uri}: this folder holds no table and no Parquet files; check the path")
         self.version = 0
@@ -44,6 +47,7 @@ class ParquetFolder:
         files = self._list()
         if files == self._files:
             return False
+        refuse_links_into_tables(self.folder, files)
         self._files = files
         self.schema = self._joint_schema()
         self.version += 1
@@ -57,7 +61,14 @@ class ParquetFolder:
         ]
 
     def _list(self) -> list[FileEntry]:
-        return [file for file in self.folder.list() if file.name.endswith(".parquet") and not _is_hidden(file.name)]
+        """The Parquet files.
+
+        Raises:
+            NotFoundError, UnreadableTableError: they belong to a table, so that not all of them may count.
+        """
+        files = self.folder.list()
+        refuse_tables_below(self.folder, files)
+        return [file for file in files if file.name.endswith(".parquet") and not _is_hidden(file.name)]
 
     def _joint_schema(self) -> pa.Schema:
         """The columns of all files; the first that has one decides its type, and is marked if others have another."""

@@ -31,7 +31,7 @@ from coprlake.predicate.predicates import (
 from coprlake.records import ATTRIBUTES, SCHEMA
 from coprlake.testing.naive import class_of
 
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def matches(predicate: Predicate, row: Mapping[str, Any]) -> bool:
@@ -42,22 +42,62 @@ def matches(predicate: Predicate, row: Mapping[str, Any]) -> bool:
         return any(matches(part, row) for part in predicate.parts)
     if isinstance(predicate, Not):
         return not matches(predicate.part, row)
+    if isinstance(predicate, Exists) and any(value is not None for value in _reached_in(row, predicate.field)):
+        return True  # also of a list without elements
     return any(_matches_value(predicate, value) for value in _values(row, predicate.field))
 
 
 def _values(row: Mapping[str, Any], field: str) -> Iterator[Any]:
-    """The values that the field has in the row: at most one, but any number for all fields."""
+    """The values that the field has in the row: one, any number if they are inside of another, all for all fields."""
     attributes = row.get(ATTRIBUTES)
     pairs = list(attributes.items() if isinstance(attributes, Mapping) else attributes or ())
     if field == ALL_FIELDS:
-        yield from (value for value in row.values() if isinstance(value, str | bytes))
-        yield from (value for _, value in pairs if value is not None)
-    elif row.get(field) is not None:
-        yield row[field]
-    elif field not in SCHEMA.names:
+        columns = [value for name, value in row.items() if name != ATTRIBUTES or not _is_flat(pairs)]
+        yield from (value for column in columns for value in _inside(column) if isinstance(value, str | bytes))
+        yield from (value for _, value in pairs if _is_flat(pairs) and value is not None)
+        return
+    reached = [value for value in _reached_in(row, field) if value is not None]
+    if reached:
+        yield from (leaf for value in reached for leaf in _inside(value))
+    elif field not in SCHEMA.names and _is_flat(pairs):
         first = next((value for key, value in pairs if key == field), None)
         if first is not None:
             yield first
+
+
+def _reached_in(row: Mapping[str, Any], field: str) -> list[Any]:
+    return [row[field]] if field in row else _reached(row, field)
+
+
+def _is_flat(pairs: list[Any]) -> bool:
+    return all(isinstance(pair, tuple) and isinstance(pair[1], str | bytes | None) for pair in pairs)
+
+
+def _inside(value: Any) -> Iterator[Any]:
+    """The values inside of a value of Arrow's `to_pylist`, in which a map is a list of pairs."""
+    if isinstance(value, Mapping):
+        for member in value.values():
+            yield from _inside(member)
+    elif isinstance(value, list):
+        for element in value:
+            yield from _inside(element[1] if isinstance(element, tuple) else element)
+    elif value is not None:
+        yield value
+
+
+def _reached(value: Any, path: str) -> list[Any]:
+    """What a path leads to, by the first way that leads anywhere: the longest name first."""
+    if not path:
+        return [value]
+    if isinstance(value, list) and not all(isinstance(element, tuple) for element in value):
+        return [found for element in value for found in _reached(element, path)]
+    members = list(value.items() if isinstance(value, Mapping) else value or ()) if not isinstance(value, str) else []
+    for name, member in sorted(members, key=lambda pair: -len(pair[0])):
+        for step in (f"{name}", f".{name}", f"[{name}]", f'["{name}"]'):
+            rest = path[len(step) :]
+            if path.startswith(step) and (not rest or rest[0] in ".["):
+                return _reached(member, rest)
+    return []
 
 
 def _matches_value(predicate: Leaf, value: Any) -> bool:
@@ -70,6 +110,11 @@ def _matches_value(predicate: Leaf, value: Any) -> bool:
     if isinstance(predicate, OneOf):
         return any(_is_equal(value, sought, predicate.case_sensitive) for sought in predicate.values)
     return isinstance(value, str | bytes) and _matches_text(predicate, value)
+
+
+def accepts(predicate: Leaf, value: Any) -> bool:
+    """Whether a value that is not null is what a leaf asks for; text can be bytes, also such that are not UTF-8."""
+    return _matches_value(predicate, value)
 
 
 def _bytes(text: str | bytes) -> bytes:
@@ -187,8 +232,8 @@ def _is_ordered(value: Any, operator: str, sought: Any) -> bool:
     if isinstance(value, str | bytes) and isinstance(sought, str):
         a, b = _bytes(value), sought.encode()
     elif isinstance(value, str | bytes):
-        text = _bytes(value).decode()
-        if isinstance(sought, bool | date) or not _NUMBER.fullmatch(text):
+        text = _bytes(value).decode(errors="replace")
+        if isinstance(sought, bool | date) or not NUMBER.fullmatch(text):
             return False
         a, b = float(text), float(sought)  # type: ignore[assignment]
     else:
@@ -213,7 +258,7 @@ def _converted(sought: Any, value: Any) -> Any:
         return sought if isinstance(sought, date) else None
     if not isinstance(value, int | float):
         return None
-    if isinstance(sought, str) and _NUMBER.fullmatch(sought):
+    if isinstance(sought, str) and NUMBER.fullmatch(sought):
         return int(sought) if re.fullmatch(r"[+-]?[0-9]+", sought) else float(sought)
     return sought if isinstance(sought, int | float) and not isinstance(sought, bool) else None
 

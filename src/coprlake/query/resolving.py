@@ -1,0 +1,103 @@
+"""What the words of a search mean for the columns that a table has: names in another case, and the column of the time.
+
+Whoever wrote the table may have named its columns otherwise. A name that is there is taken as it is; one that differs
+from a single column in case only means that column; anything else that cannot be there is an error, not an empty
+result.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+
+from coprlake.errors import UsageError
+from coprlake.language.suggestions import hint
+from coprlake.predicate.paths import path_of, similar_paths
+from coprlake.predicate.predicates import ALL_FIELDS, And, Leaf, Not, Or, Predicate
+from coprlake.predicate.texts import is_text_map
+from coprlake.query.options import SearchOptions
+from coprlake.records import ATTRIBUTES, CONTENT, LOGLEVEL, SCHEMA, TIMESTAMP
+
+_TIME_NAMES: Final = (
+    "time", "ts", "@timestamp", "_time", "event_time", "eventtime", "datetime", "date_time", "log_time", "logtime",
+    "event_timestamp", "created_at", "observed_timestamp", "date",
+)  # fmt: skip
+_LEVEL_NAMES: Final = ("level", "log_level", "severity", "severity_text", "severitytext", "lvl")
+
+
+def resolved(predicate: Predicate, schema: pa.Schema) -> Predicate:
+    """The predicate with the names of fields as the table spells them.
+
+    Raises:
+        UsageError: a field cannot be in the table, or its name may mean several columns.
+    """
+    if isinstance(predicate, And | Or):
+        parts = tuple(resolved(part, schema) for part in predicate.parts)
+        return predicate if parts == predicate.parts else type(predicate)(parts)
+    if isinstance(predicate, Not):
+        part = resolved(predicate.part, schema)
+        return predicate if part is predicate.part else Not(part)
+    return _resolved_leaf(predicate, schema)
+
+
+def _resolved_leaf(predicate: Leaf, schema: pa.Schema) -> Predicate:
+    field = predicate.field
+    if field == ALL_FIELDS or path_of(field, schema) is not None:
+        return predicate
+    has_attributes = ATTRIBUTES in schema.names and is_text_map(schema.field(ATTRIBUTES).type)
+    names = list(dict.fromkeys(path.text for path in similar_paths(field, schema)))
+    if not names and field == LOGLEVEL:
+        names = [name for name in schema.names if name.casefold() in _LEVEL_NAMES]
+    if len(names) > 1:
+        raise UsageError(f"there is no field {field}; did you mean {' or '.join(names)}?")
+    if has_attributes and field not in SCHEMA.names:  # the key of that name counts, too
+        return Or((predicate, replace(predicate, field=names[0]))) if names else predicate
+    if not names:
+        raise UsageError(_unknown(field, schema))
+    return replace(predicate, field=names[0])
+
+
+def _unknown(field: str, schema: pa.Schema) -> str:
+    columns = ", ".join(schema.names)
+    if field == CONTENT:
+        return f"this table has no column {CONTENT}; name another field (-f) or all of them (--all-fields): {columns}"
+    return f"this table has no field {field}{hint(field, schema.names)}; its columns are {columns}"
+
+
+def time_column(schema: pa.Schema) -> str | None:
+    """The column that says when a record happened: `timestamp`, or the only other one that can be meant."""
+    names = list(dict.fromkeys(schema.names))
+    if TIMESTAMP in names and _is_time(schema.field(TIMESTAMP).type, days=True):
+        return TIMESTAMP
+    times = [name for name in names if _is_time(schema.field(name).type)]
+    if len(times) == 1:
+        return times[0]
+    known = [name for name in times if name.casefold() == TIMESTAMP]
+    known = known or [name for name in times if name.casefold() in _TIME_NAMES]
+    return known[0] if len(known) == 1 else None
+
+
+def timed(options: SearchOptions, schema: pa.Schema) -> SearchOptions:
+    """The options with the table's column of the time.
+
+    Raises:
+        UsageError: a range of time is asked for, and there is no such column.
+    """
+    column = time_column(schema)
+    if column is None and options.is_bounded:
+        raise UsageError(no_time(schema))
+    return options if column in (None, options.time_column) else replace(options, time_column=str(column))
+
+
+def no_time(schema: pa.Schema) -> str:
+    """Why a range of time cannot be asked for."""
+    times = [field.name for field in schema if _is_time(field.type, days=True)]
+    found = f"the column {TIMESTAMP} is {schema.field(TIMESTAMP).type}" if TIMESTAMP in schema.names else ""
+    found = found or f"this table has no column {TIMESTAMP}"
+    if times:
+        return f"{found}; name a condition on one of its times instead of a range (--where): {', '.join(times)}"
+    return f"{found} and no other column of times, so a range of time (--since, --until) cannot be asked for"
+
+
+def _is_time(kind: pa.DataType, *, days: bool = False) -> bool:
+    return bool(pa.types.is_timestamp(kind) or (days and pa.types.is_date(kind)))

@@ -1,0 +1,220 @@
+"""Differential fuzzing: the same question, answered in several ways, has one answer.
+
+Random tables of every type, written by us and by others, are asked random predicates and random pipelines. What we find
+with sketches, without them, on one thread and on many, what DuckDB's plain SQL finds in the same files where SQL can say
+the same, and what a plain Python oracle says row by row, must agree. An error is an answer if it is one of ours and all
+ways give it.
+
+    python -m coprlake.testing.torture.differential --seed 7 --seconds 60
+    python -m coprlake.testing.torture.differential --seed 7 --table 12 --case 3
+"""
+
+import argparse
+import json
+import random
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from coprlake.errors import CoprlakeError
+from coprlake.testing.torture.comparing import Asked, OpenTable, random_extra, wrong_pipeline, wrong_search
+from coprlake.testing.torture.foreign_data import ID, random_data
+from coprlake.testing.torture.outcome import Budget, Failure, Outcome
+from coprlake.testing.torture.random_pipelines import Drawing, Pipeline
+from coprlake.testing.torture.random_predicates import Known, random_predicate, random_times
+from coprlake.testing.torture.shrinking import Question, shrunk
+from coprlake.testing.torture.writers import Recipe, Written, fitted, random_recipe, write
+
+CASES_A_TABLE: Final = 40
+SHRINK_SECONDS: Final = 20.0
+MOST_FAILURES: Final = 10
+"""After so many a run stops: they have the same few causes, and shrinking takes time."""
+
+
+def run(seed: int, seconds: float, folder: Path | str, cases: int | None = None) -> Outcome:
+    """Fuzz until the time is up or so many cases are done; the same seed gives the same cases in the same order."""
+    outcome = Outcome()
+    budget = Budget(outcome, seconds, cases)
+    number = 0
+    while not budget.is_spent and len(outcome.failures) < MOST_FAILURES:
+        _run_table(seed, number, Path(folder), outcome, budget)
+        number += 1
+    _ = budget.is_spent  # notes the seconds
+    return outcome
+
+
+def table_of(seed: int, number: int) -> tuple[Recipe, pa.Table]:
+    """The data of a table of a run, and how it is written."""
+    chance = random.Random(f"{seed}/{number}")
+    data = random_data(chance)
+    return fitted(random_recipe(chance, data), data)
+
+
+def question_of(seed: int, number: int, case: int, table: OpenTable, known: Known) -> tuple[Question, bool]:
+    """A question of a run, and whether DuckDB reads the files for it as well."""
+    chance = random.Random(f"{seed}/{number}/{case}")
+    if chance.random() < 0.25:
+        return Drawing(known, table.schema).pipeline(chance), chance.random() < 0.3
+    predicate = random_predicate(known, chance)
+    since, until = random_times(known, chance)
+    return Asked(predicate, since, until, random_extra(chance)), False
+
+
+def _wrong(table: OpenTable, question: Question, by_files: bool, outcome: Outcome | None = None) -> str | None:
+    def seen(way: str) -> None:
+        if outcome is not None:
+            outcome.counts[way] = outcome.counts.get(way, 0) + 1
+
+    if isinstance(question, Pipeline):
+        return wrong_pipeline(table, question, by_files, seen)
+    return wrong_search(table, question, seen)
+
+
+def _run_table(seed: int, number: int, folder: Path, outcome: Outcome, budget: Budget) -> None:
+    recipe, data = table_of(seed, number)
+    place = folder / "table"
+    table, problem = _opened(recipe, data, place)
+    if table is None:
+        if problem.startswith("refused"):
+            outcome.count("refused")
+        else:
+            outcome.count(recipe.writer)
+            _note(outcome, seed, number, None, recipe, data, problem)
+        return
+    known = Known(table.rows, table.schema.names)
+    try:
+        for case in range(CASES_A_TABLE):
+            if budget.is_spent or len(outcome.failures) >= MOST_FAILURES:
+                return
+            question, by_files = question_of(seed, number, case, table, known)
+            wrong = _wrong(table, question, by_files, outcome)
+            outcome.count(f"{recipe.writer}, {'pipeline' if isinstance(question, Pipeline) else 'search'}")
+            if wrong is not None:
+                _fail(outcome, (seed, number, case), recipe, data, question, by_files, folder, wrong)
+                return  # the next cases of this table would mostly fail alike
+    finally:
+        table.close()
+
+
+def _opened(recipe: Recipe, data: pa.Table, place: Path) -> tuple[OpenTable | None, str]:
+    """The table, or what went wrong while it was written or read."""
+    try:
+        written = write(recipe, data, place)
+    except CoprlakeError as error:
+        return None, f"refused: {error}"
+    except Exception as error:
+        return None, f"unclean {type(error).__name__} while it was written or opened: {str(error)[:300]}"
+    problem = _lost_rows(recipe, data, written)
+    return (OpenTable(written), "") if problem is None else (None, problem)
+
+
+def _lost_rows(recipe: Recipe, data: pa.Table, written: Written) -> str | None:
+    """Whether the files hold the rows that were written, without those that were deleted."""
+    gone = set() if recipe.deleted is None else set(getattr(recipe.deleted, "values", ()))
+    expected = sorted(number for number in data.column(ID).to_pylist() if number not in gone)
+    found = sorted(written.data.column(ID).to_pylist())
+    return None if found == expected else f"rows {expected} were written, the files have {found}"
+
+
+def _fail(
+    outcome: Outcome,
+    place: tuple[int, int, int],
+    recipe: Recipe,
+    data: pa.Table,
+    question: Question,
+    by_files: bool,
+    folder: Path,
+    wrong: str,
+) -> None:
+    """Shrink the case and note it."""
+
+    def fails(smaller: pa.Table, simpler: Question) -> str | None:
+        table, problem = _opened(*fitted(recipe, smaller), folder / "smaller")
+        if table is None:
+            return None if problem.startswith("refused") else problem
+        try:
+            return _wrong(table, simpler, by_files)
+        finally:
+            table.close()
+
+    small, simple, problem = shrunk(data, question, fails, SHRINK_SECONDS)
+    seed, number, case = place
+    _note(outcome, seed, number, case, recipe, small, problem if problem else wrong, simple)
+
+
+def _note(
+    outcome: Outcome,
+    seed: int,
+    number: int,
+    case: int | None,
+    recipe: Recipe,
+    data: pa.Table,
+    problem: str,
+    question: Question | None = None,
+) -> None:
+    again = f"python -m coprlake.testing.torture.differential --seed {seed} --table {number}"
+    again += "" if case is None else f" --case {case}"
+    asked = "" if question is None else (question.text if isinstance(question, Pipeline) else str(question))
+    rows = repr(data.slice(0, 5).to_pydict()) if _can_show(data) else "(rows that Python cannot show)"
+    schema = ", ".join(f"{field.name}: {field.type}" for field in data.schema)
+    text = f"{again}\n  {recipe}\n  {data.num_rows} rows of {schema}\n  {rows[:1500]}\n  {asked}"
+    outcome.failures.append(Failure(seed, text, problem))
+
+
+def _can_show(data: pa.Table) -> bool:
+    try:
+        data.slice(0, 5).to_pydict()
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run for a while, or one case again; the exit status is 1 if something differs."""
+    parser = argparse.ArgumentParser(prog="python -m coprlake.testing.torture.differential", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1, help="which run")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long")
+    parser.add_argument("--cases", type=int, default=None, help="stop after this many cases")
+    parser.add_argument("--table", type=int, default=None, help="only this table of the run")
+    parser.add_argument("--case", type=int, default=None, help="only this case of the table")
+    chosen = parser.parse_args(arguments)
+    folder = Path(tempfile.mkdtemp(prefix="coprlake-differential-"))
+    try:
+        if chosen.table is None:
+            outcome = run(chosen.seed, chosen.seconds, folder, chosen.cases)
+        else:
+            outcome = again(chosen.seed, chosen.table, chosen.case, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    for failure in outcome.failures:
+        print(failure, file=sys.stderr)
+    print(json.dumps(outcome.as_json() | {"examples": len(outcome.failures)}, indent=2))
+    return 1 if outcome.failures else 0
+
+
+def again(seed: int, number: int, case: int | None, folder: Path) -> Outcome:
+    """One table of a run again, or one case of it."""
+    outcome = Outcome()
+    if case is None:
+        _run_table(seed, number, folder, outcome, Budget(outcome, 3600))
+        return outcome
+    recipe, data = table_of(seed, number)
+    table, problem = _opened(recipe, data, folder / "table")
+    outcome.count(recipe.writer)
+    if table is None:
+        _note(outcome, seed, number, None, recipe, data, problem)
+        return outcome
+    question, by_files = question_of(seed, number, case, table, Known(table.rows, table.schema.names))
+    wrong = _wrong(table, question, by_files, outcome)
+    table.close()
+    if wrong is not None:
+        _fail(outcome, (seed, number, case), recipe, data, question, by_files, folder, wrong)
+    return outcome
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
