@@ -21,7 +21,7 @@ from coprlake.query.planning import FOREVER
 from coprlake.query.report import SearchReport
 from coprlake.records import CONTENT, SOURCE
 from coprlake.segment.sealed import SealedSegment
-from coprlake.segment.searchable import has_times, microseconds_of
+from coprlake.segment.searchable import has_times, is_before, microseconds_of
 
 
 @dataclass
@@ -160,7 +160,7 @@ class BatchOpener:
             return np.zeros(records.num_rows, bool)
         times = microseconds_of(records.column(self._options.time_column))
         numbers = np.asarray(times.fill_null(FOREVER[0]))
-        inside = (numbers >= self._options.since) & (numbers < self._options.until)
+        inside = (numbers >= self._options.since) & is_before(numbers, self._options.until)
         return inside & ~np.asarray(times.is_null()) if times.null_count else inside
 
     def _aligned(self, records: pa.Table, schema: pa.Schema, name: str) -> pa.Table:

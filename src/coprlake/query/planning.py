@@ -14,7 +14,7 @@ from coprlake.predicate.predicates import Predicate
 from coprlake.predicate.required import Profile
 from coprlake.query.report import SearchReport
 from coprlake.records import TIMESTAMP
-from coprlake.segment.searchable import Searchable
+from coprlake.segment.searchable import Searchable, is_before
 from coprlake.sketch.algebra import Program
 from coprlake.table.snapshot import Snapshot
 
@@ -109,7 +109,7 @@ class Planner:
         if not self._needs_times:
             return SegmentPlan(segment, batches, batches, batches, has_times=False)
         first, last = segment.times(self._time_column)
-        inside = (last[batches] >= self._since) & (first[batches] < self._until)
+        inside = (last[batches] >= self._since) & is_before(first[batches], self._until)
         report.add(batches_pruned_by_time=int(len(batches) - inside.sum()))
         batches = batches[inside]
         return SegmentPlan(segment, batches, first[batches], last[batches]) if len(batches) else None
@@ -149,7 +149,7 @@ class Planner:
         """The segments with records in the asked time; None for all of them."""
         if not self._is_bounded or self._time_column != TIMESTAMP:
             return None
-        inside = (snapshot.last_times >= self._since) & (snapshot.first_times < self._until)
+        inside = (snapshot.last_times >= self._since) & is_before(snapshot.first_times, self._until)
         self._report.segments_pruned_by_time += int(len(inside) - inside.sum())
         return np.flatnonzero(inside)
 

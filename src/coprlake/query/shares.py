@@ -21,6 +21,7 @@ from coprlake.query.ordering import Unit
 from coprlake.query.planning import FOREVER, Planner, View
 from coprlake.query.report import SearchReport
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
+from coprlake.segment.searchable import is_before
 from coprlake.table.partitioning import constants
 from coprlake.table.snapshot import Snapshot
 
@@ -193,6 +194,6 @@ def _units(segment: SealedSegment, piece: Piece, options: SearchOptions) -> Iter
     first, last = np.full(count, FOREVER[0]), np.full(count, FOREVER[1])
     if options.is_bounded:
         first, last = segment.times(options.time_column)
-        batches = batches[(last[batches] >= options.since) & (first[batches] < options.until)]
+        batches = batches[(last[batches] >= options.since) & is_before(first[batches], options.until)]
     for batch in batches.tolist():
         yield Unit(segment, batch, 0, int(first[batch]), int(last[batch]))

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-import numpy as np
 import pyarrow as pa
 from deltalake.transaction import AddAction
 
 from coprlake.records import TIMESTAMP
 from coprlake.segment.mutable import SegmentReport
+from coprlake.segment.python_values import is_datetime, iso_text
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.searchable import ALWAYS
 
@@ -38,14 +38,11 @@ class NewFile:
 def _statistics(report: SegmentReport) -> str:
     stats: dict[str, Any] = {"numRecords": report.row_count}
     if (report.first_time, report.last_time) != ALWAYS:
-        stats["minValues"] = {TIMESTAMP: _iso(report.first_time)}
-        stats["maxValues"] = {TIMESTAMP: _iso(report.last_time)}
+        for side, moment in (("minValues", report.first_time), ("maxValues", report.last_time)):
+            if is_datetime(moment):  # other readers know no other times; without a limit nothing is ruled out
+                stats[side] = {TIMESTAMP: iso_text(moment)}
         stats["nullCount"] = {TIMESTAMP: 0}
     return json.dumps(stats)
-
-
-def _iso(microseconds: int) -> str:
-    return str(np.datetime64(microseconds, "us")) + "Z"
 
 
 def entries_of(actions: pa.Table) -> list[SegmentEntry]:

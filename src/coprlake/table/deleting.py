@@ -24,7 +24,7 @@ from coprlake.predicate.required import required_tokens
 from coprlake.records import TIMESTAMP
 from coprlake.segment.mutable import MutableSegment, SegmentOptions
 from coprlake.segment.sealed import SealedSegment
-from coprlake.segment.searchable import ALWAYS, has_times, microseconds_of
+from coprlake.segment.searchable import ALWAYS, has_times, is_before, microseconds_of
 from coprlake.sketch.algebra import ANYTHING, compile_expression
 from coprlake.table.actions import NewFile
 from coprlake.table.delta_log import NOTE, DeltaLog
@@ -66,7 +66,7 @@ class Doomed:
         """Whether some record of the segment may go, by the log and the sketch."""
         entry = segment.entry
         by_log = self.time_column == TIMESTAMP  # of other columns the log says nothing
-        if by_log and (entry.latest_time < self.since or entry.first_time >= self.until):
+        if by_log and (entry.latest_time < self.since or ALWAYS[1] != self.until <= entry.first_time):
             return False
         if decide(self.predicate, segment.constants) is False:
             return False
@@ -81,7 +81,7 @@ class Doomed:
                 return np.zeros(records.num_rows, bool)
             times = microseconds_of(records.column(self.time_column))
             numbers = np.asarray(times.fill_null(0))
-            mask = mask & (numbers >= self.since) & (numbers < self.until) & ~np.asarray(times.is_null())
+            mask = mask & (numbers >= self.since) & is_before(numbers, self.until) & ~np.asarray(times.is_null())
         return mask
 
 
