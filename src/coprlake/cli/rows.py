@@ -61,9 +61,14 @@ def values(column: pa.Array) -> list[Any]:
             return [_decoded(value) for value in raw_texts(column)]
     if pa.types.is_timestamp(column.type):
         return moments(column)
+    from coprlake.segment.python_values import iso_text, python_values
+
+    found = python_values(column)
     if pa.types.is_map(column.type):
-        return [None if value is None else dict(value) for value in column.to_pylist()]
-    return column.to_pylist()
+        return [None if value is None else dict(value) for value in found]
+    if pa.types.is_date(column.type):  # a number where no date can hold the day
+        return [iso_text(value).partition("T")[0] if isinstance(value, int) else value for value in found]
+    return found
 
 
 def _is_binary(kind: pa.DataType) -> bool:
@@ -77,8 +82,15 @@ def _decoded(value: Any) -> Any:
 
 def moments(column: pa.Array, unit: str | None = None) -> list[str | None]:
     """Times in ISO 8601 and UTC, all with as many digits as their unit has: they sort as texts too."""
+    from coprlake.segment.python_values import holds_only_datetimes, moment_texts
+
+    if not holds_only_datetimes(column):
+        return moment_texts(column, _DIGITS[unit or column.type.unit])
     naive = column.cast(pa.timestamp(unit or column.type.unit), safe=False)
     return pc.strftime(naive, format="%Y-%m-%dT%H:%M:%SZ").to_pylist()
+
+
+_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 6}
 
 
 def plain_values(column: pa.Array) -> list[Any]:

@@ -22,7 +22,7 @@ from coprlake.intake.blocks import BlockReader
 from coprlake.intake.compression import ByteStream
 from coprlake.intake.csv import CsvReader
 from coprlake.intake.detection import detect, wanted_format
-from coprlake.intake.inputs import InputFile, list_inputs
+from coprlake.intake.inputs import InputFile, Walk, list_inputs
 from coprlake.intake.mapping import RecordMapper
 from coprlake.intake.ndjson import NdjsonReader
 from coprlake.intake.options import IntakeReport, ReadOptions
@@ -47,6 +47,7 @@ class Intake:
         inputs: files, folders, globs, or ``-`` for standard input.
         options: how to read them.
         recursive: also take the files in folders of folders.
+        follow_links: also follow symbolic links that lead out of a folder; a link that is an input itself always is.
         stdin: what ``-`` means; by default the standard input of the process.
 
     Attributes:
@@ -65,12 +66,12 @@ class Intake:
         options: ReadOptions = _DEFAULTS,
         *,
         recursive: bool = True,
+        follow_links: bool = False,
         stdin: BinaryIO | None = None,
     ) -> None:
-        skipped: list[str] = []
-        self._prepare(list_inputs(inputs, recursive=recursive, skipped=skipped), options, stdin)
-        for path in skipped:
-            self.report.warn(path, "passed over because it is no file")
+        walk = Walk(recursive, follow_links)
+        self._prepare(list_inputs(inputs, walk), options, stdin)
+        self.report.passed_over(walk.skipped, walk.links)
 
     @classmethod
     def of(cls, files: Sequence[InputFile], options: ReadOptions = _DEFAULTS, *, strict: bool = False) -> Self:

@@ -130,7 +130,9 @@ class SealedSegment:
         if place is None or not has_times(self.schema, column) or column in self.constants:
             return both[:, 0], both[:, 1]
         kind = _stored_type(metadata.schema.column(place))
-        for number in range(0 if kind is None else metadata.num_row_groups):
+        if kind is None:
+            return both[:, 0], both[:, 1]
+        for number in range(metadata.num_row_groups):
             statistics = metadata.row_group(number).column(place).statistics
             if statistics is not None and statistics.has_min_max and statistics.null_count == 0:
                 raw = pa.array([statistics.min_raw, statistics.max_raw], kind[0]).cast(kind[1])

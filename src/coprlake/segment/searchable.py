@@ -5,7 +5,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 
 from coprlake.kernel import I64Array
 from coprlake.predicate.required import Profile
@@ -76,17 +75,14 @@ def microseconds_of(times: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedA
         return times.cast(pa.int64())
     if isinstance(times, pa.ChunkedArray):
         return pa.chunked_array([microseconds_of(chunk) for chunk in times.chunks], pa.int64())
-    if pa.types.is_date32(kind):
-        return pa.compute.multiply(times.cast(pa.int32()).cast(pa.int64()), _MICROSECONDS_A_DAY)
-    factor, divisor = _SCALES["ms" if pa.types.is_date64(kind) else kind.unit]
-    numbers = np.asarray(times.cast(pa.int64()).fill_null(0))
+    factor, divisor = _SCALES["ms" if pa.types.is_date64(kind) else "day" if pa.types.is_date32(kind) else kind.unit]
+    numbers = np.asarray((times.cast(pa.int32()) if pa.types.is_date32(kind) else times).cast(pa.int64()).fill_null(0))
     limit = np.iinfo(np.int64).max // factor
     scaled = np.clip(numbers, -limit, limit) * factor if factor > 1 else numbers // divisor
     return pa.array(scaled, mask=np.asarray(times.is_null()) if times.null_count else None)
 
 
-_MICROSECONDS_A_DAY = 86_400 * 10**6
-_SCALES = {"s": (10**6, 1), "ms": (10**3, 1), "us": (1, 1), "ns": (1, 10**3)}
+_SCALES = {"day": (86_400 * 10**6, 1), "s": (10**6, 1), "ms": (10**3, 1), "us": (1, 1), "ns": (1, 10**3)}
 
 
 def time_range(records: pa.Table | pa.RecordBatch, column: str) -> tuple[int, int]:

@@ -56,11 +56,11 @@ from coprlake.table.commits import (
 )
 from coprlake.table.log_checking import empty_commit, empty_commits, log_problems
 from coprlake.table.partitioning import log_text
+from coprlake.table.protocol import FEATURE_VERSION, Change, Rules, check_change, unknown_features
 from coprlake.table.segmenter import TableShape
 
 READER_VERSION: Final = 3
 READER_FEATURES: Final = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors"})
-WRITER_VERSION: Final = 2
 COMMIT_ATTEMPTS: Final = 30
 CHECKPOINT_INTERVAL: Final = 100
 """Commits from one checkpoint to the next, unless the table says otherwise; as in delta-rs."""
@@ -273,13 +273,12 @@ class DeltaLog:
         for turn in range(COMMIT_ATTEMPTS):
             if turn:
                 self.refresh()
-            self._check_writable()
+            self.check_writable("move" if not data_change else "delete" if remove or replace else "append")
             self._check_present(remove)
             self._check_written(add)
             self._check_first(once)
             version = self.version + 1  # what the swap demands
             going = self.entries() if replace else remove
-            self._check_may_remove(going, data_change=data_change)
             try:
                 swapped = self._commit_once(add, going, note, data_change, once)
             except (DeltaError, OSError) as error:
@@ -423,6 +422,7 @@ class DeltaLog:
         """Give the table columns that it does not have; those that somebody else has added meanwhile are fine."""
         for attempt in range(COMMIT_ATTEMPTS):
             self.refresh()
+            self.check_writable("columns")
             present = self.schema
             self._check_spelling(fields, present)
             missing = [field for field in fields if field.name not in present.names]
@@ -561,13 +561,6 @@ class DeltaLog:
                 f"{self.folder.uri}: {gone[0]} was removed by somebody else meanwhile; nothing was changed, try again"
             )
 
-    def _check_may_remove(self, remove: Sequence[SegmentEntry], *, data_change: bool) -> None:
-        if remove and data_change and self.configuration.get("delta.appendOnly", "").lower() == "true":
-            raise UsageError(
-                f"{self.folder.uri}: the table is append-only (delta.appendOnly is true): records can be added, but "
-                "not removed; nothing was changed"
-            )
-
     def _check_written(self, add: Sequence[NewFile]) -> None:
         for file in add:
             entry = self.folder.entry(file.report.name)
@@ -595,12 +588,21 @@ class DeltaLog:
     def _has_deletion_vectors(self) -> bool:
         return bool(pa.RecordBatchReader.from_stream(self._table.deletion_vectors()).read_all().num_rows)
 
-    def _check_writable(self) -> None:
+    def check_writable(self, change: Change) -> None:
+        """Refuse a change that the table's protocol or one of its rules forbids; see `protocol`.
+
+        Raises:
+            UnreadableTableError: a writer must understand something that is not understood here.
+            UsageError: a rule of the table forbids it, or cannot be kept here.
+        """
         features.check_writable(self.folder.uri, self.configuration)
         protocol = self._table.protocol()
-        if protocol.min_writer_version > WRITER_VERSION and not set(protocol.writer_features or ()) <= READER_FEATURES:
-            names = ", ".join(sorted(protocol.writer_features or ())) or protocol.min_writer_version
-            raise _too_new(self.folder, f"writer features {names}")
+        names = protocol.writer_features or ()
+        rules = Rules(protocol.min_writer_version, names, self.configuration, self._table.schema().to_json())
+        unknown = unknown_features(rules)
+        if unknown:
+            raise _too_new(self.folder, f"writer features {', '.join(unknown)}")
+        check_change(self.folder.uri, rules, change)
 
 
 def _is_there(folder: Folder) -> ConflictError:
@@ -631,7 +633,7 @@ def _too_new(folder: Folder, found: str) -> UnreadableTableError:
     return UnreadableTableError(
         folder.uri,
         section="protocol",
-        expected=f"Delta reader version {READER_VERSION} and writer version {WRITER_VERSION} at most",
+        expected=f"Delta reader version {READER_VERSION} and writer version {FEATURE_VERSION} at most",
         found=found,
         advice="upgrade coprlake, or read the table with the engine that wrote it",
     )

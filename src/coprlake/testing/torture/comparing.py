@@ -223,4 +223,3 @@ EXTRAS = ("", "", "", "", "", "threads", "newest", "oldest", "count", "limit", "
 def random_extra(chance: random.Random) -> str:
     """What else is checked of a search."""
     return chance.choice(EXTRAS)
-

@@ -101,7 +101,9 @@ def _float(chance: random.Random) -> float:
 def _whole(bits: int, signed: bool) -> Callable[[random.Random], int]:
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
     edges = [low, high, low + 1, high - 1, 0, 1, 42, 100]
-    return lambda chance: chance.choice(edges) if chance.random() < 0.5 else chance.randint(max(low, -99), min(high, 99))
+    return lambda chance: (
+        chance.choice(edges) if chance.random() < 0.5 else chance.randint(max(low, -99), min(high, 99))
+    )
 
 
 def _decimal(precision: int, scale: int) -> Callable[[random.Random], Decimal]:

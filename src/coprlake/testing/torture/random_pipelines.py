@@ -278,7 +278,7 @@ class Drawing:
                     f"{ATTRIBUTES}[{chance.choice(self._keys or ['source'])!r}] == {shown}".replace("'", '"'),
                     f"matchesValue({field}, {text})",
                     f"contains(toString({field}), {text})",
-                    f"timestamp < toTimestamp(\"2024-06-01T12:00:00Z\")",
+                    'timestamp < toTimestamp("2024-06-01T12:00:00Z")',
                     f"{field} == {field_name(chance.choice(names))}",
                 ]
             )
