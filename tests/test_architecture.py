@@ -9,7 +9,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "coprlake"
 LAYERS = [
-    {"config", "errors", "files", "kernel", "records"},
+    {"config", "errors", "files", "kernel", "records", "unchanging"},
     {"bits"},
     {"sketch", "tokens"},
     {"predicate"},

@@ -27,8 +27,8 @@ def read_parquet(
     before = report.bytes_read
     try:
         if file.size is not None and stream.compression is None:
-            with pa.memory_map(file.path) as mapped:
-                yield from _batches(mapped, mapper, report, before, file.size)
+            with pa.OSFile(file.path) as source:  # not mapped: its writer may cut it short
+                yield from _batches(source, mapper, report, before, file.size)
         else:
             with tempfile.TemporaryFile() as copy:
                 while data := stream.read(1 << 20):

@@ -84,7 +84,7 @@ def kafka_checkpoint(table: Table, servers: set[str], topics: set[str]) -> str:
     for entry in folder.list(STREAMS_FOLDER):
         if not entry.name.endswith(_ORIGIN):
             continue
-        origin = json.loads(bytes(folder.data(entry.name)))
+        origin = json.loads(folder.read(entry.name))
         checkpoint = folder.path(entry.name.removesuffix(_ORIGIN))
         if not servers & set(origin["servers"]) or not topics & set(origin["topics"]):
             continue
