@@ -44,7 +44,7 @@ def read_parquet(
 def _batches(
     source: pa.NativeFile, mapper: FileMapper, report: IntakeReport, before: int, size: int
 ) -> Iterator[pa.RecordBatch]:
-    with pyarrow.parquet.ParquetFile(source) as parquet:
+    with pyarrow.parquet.ParquetFile(source, pre_buffer=False) as parquet:  # else all of it would be read ahead
         total = max(parquet.metadata.num_rows, 1)
         done = 0
         for batch in parquet.iter_batches(_BATCH_ROWS, use_threads=False):
