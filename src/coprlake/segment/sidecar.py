@@ -233,7 +233,7 @@ def _read_description(body: bytes, file: str) -> Description:
         known = Description.__dataclass_fields__
         description = Description(**{name: value for name, value in values.items() if name in known})
         _check_types(description)
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptSidecarError(
             file, section="description", expected="what belongs there", found=str(error), advice=_REBUILD
         ) from error
