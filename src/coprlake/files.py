@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 from pyarrow import fs
 
-from coprlake.errors import NotFoundError, StorageError, UsageError
+from coprlake.errors import CoprlakeError, NotFoundError, StorageError, UsageError
 from coprlake.unchanging import unchanging_bytes
 
 UNFINISHED: Final = ".unfinished"
@@ -185,12 +185,14 @@ def _storage_errors(path: str) -> Iterator[None]:
     """What the file system says, as an error of ours that names the file."""
     try:
         yield
-    except (StorageError, NotFoundError):
+    except CoprlakeError:
         raise
     except FileNotFoundError as error:
         raise NotFoundError(f"{path}: no such file") from error
     except OSError as error:  # pyarrow's own errors of files are OSErrors, too
         raise storage_error(path, error) from error
+    except ValueError as error:  # a zero byte in the name, which a damaged log may have
+        raise NotFoundError(f"{path!r}: not a valid path; {_first_line(error)}") from error
 
 
 def storage_error(path: str, error: OSError) -> StorageError:

@@ -163,7 +163,7 @@ class CsvReader:
         typed = _cast(texts, kind)
         if typed is not None:
             return typed, nothing
-        fits = np.array([value is None or _cast(pa.array([value]), kind) is not None for value in texts.to_pylist()])
+        fits = np.array([value is None or _cast(pa.array([value]), kind) is not None for value in texts.to_pylist()], bool)
         typed = _cast(pc.if_else(pa.array(fits), texts, pa.scalar(None, pa.string())), kind)
         return typed, np.flatnonzero(~fits)
 
@@ -176,9 +176,9 @@ def _cast(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
         return None
     if kind == pa.bool_():
         plain = pc.is_in(texts, pa.array(["true", "false", "True", "False", None], pa.string()))
-        return typed if pc.all(plain).as_py() else None
+        return typed if pc.all(plain, min_count=0).as_py() else None
     if kind == pa.int64():
         same = pc.equal(typed.cast(pa.string()), texts)
     else:
         same = pc.match_substring_regex(texts, r"^-?(0|[1-9]\d{0,14})(\.\d+)?([eE][+-]?\d{1,2})?$")
-    return typed if pc.all(pc.or_kleene(same, texts.is_null())).as_py() else None
+    return typed if pc.all(pc.or_kleene(same, texts.is_null()), min_count=0).as_py() else None

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from coprlake.errors import NotFoundError
+from coprlake.errors import NotFoundError, UnreadableDataError
 from coprlake.files import FileEntry, Folder
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.table.partitioning import NO_VALUE
@@ -60,17 +60,31 @@ class ParquetFolder:
     def _joint_schema(self) -> pa.Schema:
         """The columns of all files; the first that has one decides its type."""
         fields: dict[str, pa.Field] = {}
+        problem: Exception | None = None
         for file in self._files:
             try:
                 with self.folder.open(file.name) as source:
                     found = pq.read_schema(source)
-            except (OSError, pa.ArrowException):
+            except (OSError, pa.ArrowException) as error:
+                problem = problem or _unreadable(self.folder.path(file.name), error)
                 continue  # whoever reads the file will hear of it
             for one in found.remove_metadata():
                 fields.setdefault(one.name, one)
+        if problem is not None and not fields:  # nobody would get as far as reading a file
+            raise problem
         for name in self.partition_by:
             fields.setdefault(name, pa.field(name, pa.string()))
         return pa.schema(list(fields.values()))
+
+
+def _unreadable(path: str, error: Exception) -> UnreadableDataError:
+    return UnreadableDataError(
+        path,
+        section="data file",
+        expected="a Parquet file",
+        found=str(error).partition("\n")[0],
+        advice="no file of this folder can be read; check the path, or bring the files back from a copy",
+    )
 
 
 def _is_hidden(name: str) -> bool:

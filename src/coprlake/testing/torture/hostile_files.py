@@ -29,8 +29,17 @@ def _replace(path: Path, data: bytes) -> None:
 def _search(path: Path) -> Counter[str] | None:
     """The lines with the needle; None if the search says that there may be more."""
     search = open_table(path).search(contains(_NEEDLE), threads=1, columns=["content"])
-    lines = Counter(str(line) for batch in search for line in batch.column("content").to_pylist())
+    lines: Counter[str] = Counter()
+    for batch in search:
+        lines.update(_texts(batch.column("content")))
     return None if search.report.is_incomplete else lines
+
+
+def _texts(column: pa.Array | pa.ChunkedArray) -> list[str]:
+    """The values of a text column, whatever its bytes are; none of a column of another type."""
+    if not (pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
+        return []
+    return [line.decode("utf-8", "replace") for line in column.cast(pa.binary()).to_pylist() if line is not None]
 
 
 def _plainly(paths: Sequence[Path | str]) -> Counter[str] | None:
@@ -41,8 +50,7 @@ def _plainly(paths: Sequence[Path | str]) -> Counter[str] | None:
             with pa.OSFile(str(path)) as source:
                 table = pq.ParquetFile(source, pre_buffer=False).read(["content"], use_threads=False)
             if "content" in table.column_names:
-                values: list[Any] = table.column("content").to_pylist()
-                lines.update(str(line) for line in values if isinstance(line, str) and _NEEDLE in line.lower())
+                lines.update(line for line in _texts(table.column("content")) if _NEEDLE in line.lower())
         except (OSError, pa.ArrowException, ValueError, MemoryError):
             return None
     return lines
@@ -84,7 +92,8 @@ class ParquetFiles(Kind):
             try:
                 found = _search(self._path)
             except CoprlakeError as error:
-                return None if "a.parquet" in str(error) or str(self._path) in str(error) else f"names no file: {error}"
+                is_named = str(self._path) in str(error) or "no column content" in str(error)
+                return None if is_named else f"names no file: {error}"
             plain = _plainly([file])
             if found is not None and plain is not None and found != plain:
                 return f"found {found.total()} lines, pyarrow {plain.total()}"

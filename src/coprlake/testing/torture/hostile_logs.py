@@ -17,7 +17,7 @@ from coprlake.intake.reading import Intake, ReadOptions
 from coprlake.testing.torture.hostile import Case, Kind, log_lines
 from coprlake.testing.torture.mutating import Edit, edited, random_edits
 
-_BLOCKS: Final = (64, 1000, 4 << 20)
+_BLOCKS: Final = (700, 3000, 4 << 20, 4 << 20)
 
 
 def _raw_logs() -> dict[str, bytes]:

@@ -150,7 +150,7 @@ class Queries(Kind):
                 _text(edited(text.encode(), some)), limits=Limits(seconds=10.0), now="2026-11-18T02:00:00Z"
             )
             if runs:
-                query.to_arrow().validate(full=True)
+                query.arrow().validate(full=True)
             return None
 
         return Case(f"{text}{', run' if runs else ''}", edits, check)

@@ -22,15 +22,21 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from coprlake.errors import CoprlakeError
 from coprlake.testing.torture.outcome import Budget, Failure, Outcome
+
+if TYPE_CHECKING:
+    from coprlake.testing.torture.hostile import Kind
 
 HANG_SECONDS: Final = 30.0
 MEMORY_BYTES: Final = 2 << 30
 """What a child may allocate beyond what its libraries take: far more than any case needs."""
 CHILD_CASES: Final = 20_000
+START_SECONDS: Final = 300.0
+"""A child that finds no compiled kernels compiles them first."""
+WARM_UP_CASES: Final = 12
 FAILURE_LIMIT: Final = 20
 """After this many failures a run ends."""
 
@@ -109,7 +115,7 @@ class _Child:
         """Read what the child says; whether it came to its end."""
         assert process.stdout is not None
         descriptor, rest = process.stdout.fileno(), b""
-        patience = 120.0  # at first it compiles
+        patience = START_SECONDS
         while select.select([descriptor], [], [], patience)[0]:
             data = os.read(descriptor, 1 << 16)
             if not data:
@@ -185,6 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         own = given.folder / kind.name.replace(" ", "-")
         own.mkdir(parents=True, exist_ok=True)
         kind.prepare(own)
+        _warm_up(kind)
     _limit_memory()
     output = os.dup(1)
     os.dup2(2, 1)  # what libraries print must not come in between
@@ -205,6 +212,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
             said = {"what": problem, "case": described, "edits": len(case.edits)}
             os.write(output, f"problem {json.dumps(said)}\n".encode())
     os.write(output, b"end\n")
+
+
+def _warm_up(kind: "Kind") -> None:
+    """Compile the kernels, and see that the kind finds nothing wrong where nothing is."""
+    for number in range(WARM_UP_CASES):
+        case = kind.case(random.Random(number))
+        problem = _problem_of(case.check, ())
+        if problem is not None:
+            raise SystemExit(f"{kind.name} ({case.base}) fails without any edit: {problem}")
 
 
 def _problem_of(check: Any, edits: Sequence[Any]) -> str | None:
