@@ -77,8 +77,11 @@ class CsvReader:
             self._report.split += int(np.count_nonzero(goes_on))
             rows = rows[rows.ends > rows.starts]
             if rows.count and self._names is None:
-                self._names = self._header(text_column(data, rows[:1])[0].as_py())
+                first = text_column(data, rows[:1])
+                self._names = self._header(first[0].as_py())
                 rows = rows[1:]
+                if "\n" in first[0].as_py():  # perhaps a quote that nobody closed has taken in some lines, or all
+                    yield self._plain(first)
             if rows.count:
                 yield self._batch(text_column(data, rows))
 
@@ -146,6 +149,10 @@ class CsvReader:
         if len(raw) > 1:
             half = len(raw) // 2
             return joined([self._batch(raw[:half]), self._batch(raw[half:])])
+        return self._plain(raw)
+
+    def _plain(self, raw: pa.StringArray) -> pa.RecordBatch:
+        """One row as plain text."""
         self._report.broken += 1
         return self._mapper.batch([], raw, 1, broken=np.ones(1, np.bool_))
 
