@@ -1,14 +1,12 @@
 """All access to the files of a table: one folder on any file system that pyarrow knows.
 
-Names are relative to the folder and use ``/``. What is on this machine is mapped; what is elsewhere is read. Nothing is
-ever changed in place: a file is written whole, or streamed to a name that nobody knows yet.
+Names are relative to the folder and use ``/``. Data files are read at positions; only sidecars may be mapped
+(`coprlake.unchanging`). Nothing is ever changed in place: a file is written whole, or streamed to a name that nobody
+knows yet.
 """
 
-import ctypes
-import mmap
 import os
 import uuid
-import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,10 +15,14 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 from pyarrow import fs
 
-from coprlake.errors import NotFoundError, StorageError, UsageError
+from coprlake.errors import CoprlakeError, NotFoundError, StorageError, UsageError
+from coprlake.unchanging import unchanging_bytes
 
-UNFINISHED: Final = ".tmp"
-"""The end of the name of a file of the log that is being written; readers of Delta tables pass over it."""
+UNFINISHED: Final = ".unfinished"
+"""How the name of a file ends that is still being written."""
+
+LOG_UNFINISHED: Final = ".tmp"
+"""The same for a file of the log; readers of Delta tables pass over it."""
 
 
 class FileEntry(NamedTuple):
@@ -83,24 +85,29 @@ class Folder:
         return sorted(FileEntry(info.path[start:], info.size, info.mtime_ns or 0) for info in files)
 
     def open(self, name: str) -> pa.NativeFile:
-        """A file to read at random; mapped when it is on this machine."""
+        """A file to read at random, at positions: whoever changes it meanwhile spoils what is read, not the process."""
         with _storage_errors(self.path(name)):
             if self.is_local:
-                return pa.memory_map(self.path(name))
+                return pa.OSFile(self.path(name))  # has a descriptor to ask about the file that is open
             return self.filesystem.open_input_file(self.path(name))
 
-    def data(self, name: str) -> memoryview:
-        """The bytes of a whole file: mapped if that is possible, so that only what is looked at is read.
+    def read(self, name: str) -> bytes:
+        """The bytes of a small file, as they are now."""
+        with _storage_errors(self.path(name)), self.filesystem.open_input_file(self.path(name)) as file:
+            return bytes(file.read())
 
-        A mapped file takes no descriptor: a table may have more sidecars than a process may have open files.
+    def data(self, name: str, *, may_copy: bool = True) -> memoryview:
+        """The bytes of a whole file that nobody writes into (`coprlake.unchanging`): a copy, or mapped.
+
+        Neither takes a descriptor: a table may have more sidecars than a process may have open files.
         """
         with _storage_errors(self.path(name)):
             if not self.is_local:
                 with self.filesystem.open_input_file(self.path(name)) as file:
                     return memoryview(file.readall())
-            descriptor = os.open(self.path(name), os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(self.path(name), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would wait
             try:
-                return _mapped(descriptor, os.fstat(descriptor).st_size)
+                return unchanging_bytes(descriptor, may_copy=may_copy)
             finally:
                 os.close(descriptor)
 
@@ -113,7 +120,7 @@ class Folder:
 
     def write(self, name: str, pieces: Iterable[bytes]) -> None:
         """Write a small file whole and synced; a reader sees the old one, the new one or none, never a part."""
-        own = f"{name}.{uuid.uuid4().hex}.unfinished"  # somebody else may be writing the same file
+        own = f"{name}.{uuid.uuid4().hex}{UNFINISHED}"  # somebody else may be writing the same file
         unfinished = own if self.is_local else name  # an object appears when its stream is closed
         with _storage_errors(self.path(name)):
             try:
@@ -124,6 +131,19 @@ class Folder:
                 if unfinished != name:
                     self.filesystem.move(self.path(unfinished), self.path(name))
                     self._sync_folder(name)
+            except BaseException:
+                self.remove(unfinished)
+                raise
+
+    def replace(self, name: str, data: bytes) -> None:
+        """As `write`, not synced: for what nobody misses after a loss of power."""
+        unfinished = f"{name}.{uuid.uuid4().hex}{UNFINISHED}" if self.is_local else name
+        with _storage_errors(self.path(name)):
+            try:
+                with self.create(unfinished) as file:
+                    file.write(data)
+                if unfinished != name:
+                    self.filesystem.move(self.path(unfinished), self.path(name))
             except BaseException:
                 self.remove(unfinished)
                 raise
@@ -143,7 +163,7 @@ class Folder:
         """
         path = self.path(name)
         parent, _, own = path.rpartition("/")
-        unfinished = f"{parent}/.{own}.{uuid.uuid4().hex}{UNFINISHED}"
+        unfinished = f"{parent}/.{own}.{uuid.uuid4().hex}{LOG_UNFINISHED}"
         with _storage_errors(path):
             try:
                 with Path(unfinished).open("xb") as file:
@@ -160,11 +180,6 @@ class Folder:
                 return True
             finally:
                 Path(unfinished).unlink(missing_ok=True)
-
-    def read(self, name: str) -> bytes:
-        """The bytes of a small file, copied: it may be replaced meanwhile."""
-        with _storage_errors(self.path(name)), self.filesystem.open_input_file(self.path(name)) as file:
-            return bytes(file.readall())
 
     def sync_file(self, name: str) -> None:
         """Return when the bytes of a local file will survive; its name may not."""
@@ -225,29 +240,6 @@ class Folder:
             return self.filesystem.get_file_info(self.path(name))
 
 
-_LIBC: Final = ctypes.CDLL(None, use_errno=True)
-_LIBC.mmap.restype = ctypes.c_void_p
-_LIBC.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64)
-_LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-_MAP_FAILED: Final = ctypes.c_void_p(-1).value
-
-
-def _mapped(descriptor: int, size: int) -> memoryview:
-    """A file in memory, until the last view of it is gone.
-
-    Python's own `mmap` keeps a descriptor for each file (before 3.13 there is no way to say otherwise).
-    """
-    if size == 0:
-        return memoryview(b"")
-    address = _LIBC.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
-    if address is None or address == _MAP_FAILED:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    data = (ctypes.c_ubyte * size).from_address(address)
-    weakref.finalize(data, _LIBC.munmap, address, size)
-    return memoryview(data).cast("B").toreadonly()
-
-
 def _is_same_file(one: str, other: str) -> bool:
     try:
         return Path(one).samefile(other)
@@ -268,12 +260,14 @@ def _storage_errors(path: str) -> Iterator[None]:
     """What the file system says, as an error of ours that names the file."""
     try:
         yield
-    except (StorageError, NotFoundError):
+    except CoprlakeError:
         raise
     except FileNotFoundError as error:
         raise NotFoundError(f"{path}: no such file") from error
     except OSError as error:  # pyarrow's own errors of files are OSErrors, too
         raise storage_error(path, error) from error
+    except ValueError as error:  # a zero byte in the name, which a damaged log may have
+        raise NotFoundError(f"{path!r}: not a valid path; {_first_line(error)}") from error
 
 
 def storage_error(path: str, error: OSError) -> StorageError:

@@ -39,6 +39,14 @@ _OPTIONS = {
     "timestamp_key": click.option("--timestamp-key", metavar="KEY", help="... that is the time."),
     "level_key": click.option("--level-key", metavar="KEY", help="... that is the level."),
     "source_key": click.option("--source-key", metavar="KEY", help="... that is the source."),
+    "max_expansion": click.option(
+        "--max-expansion",
+        type=click.IntRange(min=0),
+        default=250,
+        show_default=True,
+        metavar="TIMES",
+        help="Stop reading a compressed file that grows to more than 1 GiB and this many times its size; 0 for no limit.",
+    ),
     "attributes": click.option(
         "--attributes", is_flag=True, help="Put all other keys into one map instead of typed columns."
     ),

@@ -23,6 +23,9 @@ _SMALL_PIECE_BYTES: Final = 4096
 _PATIENCE_SECONDS: Final = 0.5
 """How long what a slow pipe has delivered waits for more."""
 
+EXPANSION_FREE_BYTES: Final = 1 << 30
+"""Up to here a file may expand as it likes: small files of repeated lines are no bombs."""
+
 _MAGICS: Final = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 
 
@@ -173,7 +176,10 @@ def _before_break(file: _Counted, given: int) -> Iterator[bytes]:
     try:
         stream = pa.CompressedInputStream(pa.PythonFile(file.file, mode="r"), "zstd")
         while given:
-            given -= len(stream.read(min(given, _PIECE_BYTES)))
+            again = stream.read(min(given, _PIECE_BYTES))
+            if not again:
+                return  # the file has become shorter
+            given -= len(again)
         while byte := stream.read(1):
             yield byte
     except (OSError, pa.ArrowException):
@@ -197,8 +203,9 @@ class ByteStream:
         head: the first 64 KiB, which `read` gives as well.
     """
 
-    def __init__(self, file: InputFile, stdin: BinaryIO | None = None) -> None:
+    def __init__(self, file: InputFile, stdin: BinaryIO | None = None, *, max_expansion: int = 0) -> None:
         self.damage: str | None = None
+        self._max_expansion = max_expansion
         self._ended = False
         self._owned = not (file.path == STDIN and stdin is not None)
         self._raw: BinaryIO
@@ -215,10 +222,26 @@ class ByteStream:
         first = self._counted.read(_PIECE_BYTES)
         self._counted.unread(first)
         self.compression = compression_of(first) if self.from_start else None
-        self._pieces = _DECODERS[self.compression](self._counted)
+        self._pieces = self._limited(_DECODERS[self.compression](self._counted))
         self._left = b""
         self.head = self.read(SNIFF_BYTES)
         self._left = self.head + self._left
+
+    def _limited(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """The pieces up to the place where the file turns out to be a bomb."""
+        if self.compression is None or not self._max_expansion:
+            yield from pieces
+            return
+        expanded = 0
+        for piece in pieces:
+            expanded += len(piece)
+            if expanded > max(EXPANSION_FREE_BYTES, self._max_expansion * self._counted.count):
+                raise DamagedError(
+                    f"expands to more than {self._max_expansion} times its size: {expanded >> 20} MiB from "
+                    f"{self._counted.count} bytes, which looks like a bomb; if it is none, raise --max-expansion "
+                    "(max_expansion of ReadOptions), or set it to 0"
+                )
+            yield piece
 
     @property
     def is_empty(self) -> bool:

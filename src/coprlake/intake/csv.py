@@ -77,8 +77,11 @@ class CsvReader:
             self._report.split += int(np.count_nonzero(goes_on))
             rows = rows[rows.ends > rows.starts]
             if rows.count and self._names is None:
-                self._names = self._header(text_column(data, rows[:1])[0].as_py())
+                first = text_column(data, rows[:1])
+                self._names = self._header(first[0].as_py())
                 rows = rows[1:]
+                if "\n" in first[0].as_py():  # perhaps a quote that nobody closed has taken in some lines, or all
+                    yield self._plain(first)
             if rows.count:
                 yield self._batch(text_column(data, rows))
 
@@ -146,6 +149,10 @@ class CsvReader:
         if len(raw) > 1:
             half = len(raw) // 2
             return joined([self._batch(raw[:half]), self._batch(raw[half:])])
+        return self._plain(raw)
+
+    def _plain(self, raw: pa.StringArray) -> pa.RecordBatch:
+        """One row as plain text."""
         self._report.broken += 1
         return self._mapper.batch([], raw, 1, broken=np.ones(1, np.bool_))
 
@@ -163,7 +170,7 @@ class CsvReader:
         typed = _cast(texts, kind)
         if typed is not None:
             return typed, nothing
-        fits = np.array([value is None or _cast(pa.array([value]), kind) is not None for value in texts.to_pylist()])
+        fits = np.array([value is None or _cast(pa.array([value]), kind) is not None for value in texts.to_pylist()], bool)
         typed = _cast(pc.if_else(pa.array(fits), texts, pa.scalar(None, pa.string())), kind)
         return typed, np.flatnonzero(~fits)
 
@@ -176,9 +183,9 @@ def _cast(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
         return None
     if kind == pa.bool_():
         plain = pc.is_in(texts, pa.array(["true", "false", "True", "False", None], pa.string()))
-        return typed if pc.all(plain).as_py() else None
+        return typed if pc.all(plain, min_count=0).as_py() else None
     if kind == pa.int64():
         same = pc.equal(typed.cast(pa.string()), texts)
     else:
         same = pc.match_substring_regex(texts, r"^-?(0|[1-9]\d{0,14})(\.\d+)?([eE][+-]?\d{1,2})?$")
-    return typed if pc.all(pc.or_kleene(same, texts.is_null())).as_py() else None
+    return typed if pc.all(pc.or_kleene(same, texts.is_null()), min_count=0).as_py() else None

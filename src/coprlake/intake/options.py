@@ -35,6 +35,8 @@ class ReadOptions:
             where that would lie in the future.
         max_record_bytes: longer lines and records are split, and counted.
         block_bytes: how much is read at a time.
+        max_expansion: a compressed file that gives more than 1 GiB and more than this many times the bytes read from it
+            is taken for a bomb: the rest is not read, and the file is named as damaged. 0 for no limit.
     """
 
     format: str = "auto"
@@ -50,6 +52,7 @@ class ReadOptions:
     year: int | None = None
     max_record_bytes: int = 16 * 1024 * 1024
     block_bytes: int = 4 * 1024 * 1024
+    max_expansion: int = 250
 
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
@@ -58,6 +61,8 @@ class ReadOptions:
             raise UsageError(f"max_record_bytes is {self.max_record_bytes}; expected 64 bytes to 512 MiB")
         if not 1 <= self.block_bytes <= 1 << 29:
             raise UsageError(f"block_bytes is {self.block_bytes}; expected 1 byte to 512 MiB")
+        if self.max_expansion < 0:
+            raise UsageError(f"max_expansion is {self.max_expansion}; expected a factor, or 0 for no limit")
         if self.year is not None and not 1970 <= self.year <= 2200:
             raise UsageError(f"year is {self.year}; expected 1970 to 2200")
         try:

@@ -27,8 +27,8 @@ def read_parquet(
     before = report.bytes_read
     try:
         if file.size is not None and stream.compression is None:
-            with pa.memory_map(file.path) as mapped:
-                yield from _batches(mapped, mapper, report, before, file.size)
+            with pa.OSFile(file.path) as source:  # not mapped: its writer may cut it short
+                yield from _batches(source, mapper, report, before, file.size)
         else:
             with tempfile.TemporaryFile() as copy:
                 while data := stream.read(1 << 20):
@@ -44,7 +44,7 @@ def read_parquet(
 def _batches(
     source: pa.NativeFile, mapper: FileMapper, report: IntakeReport, before: int, size: int
 ) -> Iterator[pa.RecordBatch]:
-    with pyarrow.parquet.ParquetFile(source) as parquet:
+    with pyarrow.parquet.ParquetFile(source, pre_buffer=False) as parquet:  # else all of it would be read ahead
         total = max(parquet.metadata.num_rows, 1)
         done = 0
         for batch in parquet.iter_batches(_BATCH_ROWS, use_threads=False):

@@ -129,7 +129,7 @@ class Intake:
 
     def _batches_of(self, file: InputFile) -> Iterator[pa.RecordBatch]:
         report, before = self.report, self._counts()
-        self._stream = stream = ByteStream(file, self._stdin)
+        self._stream = stream = ByteStream(file, self._stdin, max_expansion=self._options.max_expansion)
         source = file.source if self._options.source is None else self._options.source
         clock = Clock(self._options.zone, self._options.year, file.modified)
         wanted = wanted_format(file, self._options)

@@ -15,6 +15,8 @@ from coprlake.kernel import U8Array
 
 _FRAME_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _LONGEST_HEADER_BYTES: Final = 256
+_LARGEST_PAGE_BYTES: Final = (1 << 31) - 1
+"""A page states its size in 32 bits with a sign."""
 _CODEC: Final = pa.Codec("zstd")
 _PLAIN: Final = {("PLAIN", "RLE"), ("RLE", "PLAIN"), ("PLAIN",)}
 
@@ -27,10 +29,15 @@ def page_bytes(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData) -> U8Array 
     """
     if chunk.compression != "ZSTD" or chunk.dictionary_page_offset is not None or chunk.encodings not in _PLAIN:
         return None
-    source.seek(chunk.data_page_offset)
-    stored = source.read_buffer(chunk.total_compressed_size)
+    offset, size = chunk.data_page_offset, chunk.total_compressed_size
+    if not 0 <= offset <= offset + size <= source.size():
+        return None  # damage; memory is taken for `size` before anything is read
+    source.seek(offset)
+    stored = source.read_buffer(size)
     header_bytes = bytes(stored[:_LONGEST_HEADER_BYTES]).find(_FRAME_MAGIC)
     if header_bytes < 0:
+        return None
+    if not 0 < chunk.total_uncompressed_size - header_bytes <= _LARGEST_PAGE_BYTES:
         return None
     try:
         page = _CODEC.decompress(stored[header_bytes:], chunk.total_uncompressed_size - header_bytes)

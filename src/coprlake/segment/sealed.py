@@ -21,6 +21,7 @@ from coprlake.segment.page import page_bytes
 from coprlake.segment.searchable import ALWAYS, NO_PROFILE, has_times, microseconds_of
 from coprlake.segment.sidecar import Sidecar, sidecar_name
 from coprlake.sketch.algebra import Program
+from coprlake.unchanging import is_cut_short, is_mapped
 
 TRUSTS_SKETCHES: Final = os.environ.get("COPRLAKE_TRUST_SKETCHES", "") not in ("", "0")
 """Whether sketches are used without being read and checked once: for tables so large that this takes too long, on
@@ -118,6 +119,28 @@ class SealedSegment:
                 self.distrust(error)
         return np.arange(self.batch_count)
 
+    @property
+    def is_sidecar_mapped(self) -> bool:
+        """Whether looking at the sketch looks into its file."""
+        sidecar = self._sidecar
+        return sidecar is not None and is_mapped(sidecar.data)
+
+    def check_mapped(self) -> bool:
+        """Go on without a mapped sidecar that somebody has cut short; whether that was so."""
+        sidecar, name = self._sidecar, sidecar_name(self.name)
+        if sidecar is None or not is_mapped(sidecar.data) or not is_cut_short(sidecar.data, self._folder.path(name)):
+            return False
+        self.distrust(
+            CorruptSidecarError(
+                name,
+                section="file",
+                expected=f"{sidecar.file_bytes} bytes, as when it was opened",
+                found="fewer",
+                advice="the data file is scanned; replace sidecars, never write into them, and run `coprlake index`",
+            )
+        )
+        return True
+
     def distrust(self, problem: FormatError | NotFoundError) -> None:
         """Go on without the sidecar."""
         self._sidecar, self.sidecar_problem, self._is_sidecar_opened = None, problem, True
@@ -146,6 +169,7 @@ class SealedSegment:
         row_count = self.metadata.row_group(batch).num_rows
         try:
             records = without_views(self._file().read_row_group(batch, columns=stored, use_threads=False))
+            self._check_unchanged(self._source())
         except (OSError, pa.ArrowException) as error:
             raise self._unreadable(error) from error
         for name in names:
@@ -159,7 +183,28 @@ class SealedSegment:
 
     def _open_file(self) -> pq.ParquetFile:
         is_remote = not self._folder.is_local  # then it pays to ask for all columns at once
-        return pq.ParquetFile(self._folder.open(self.name), metadata=self.metadata, pre_buffer=is_remote)
+        return pq.ParquetFile(self._source(), metadata=self.metadata, pre_buffer=is_remote)
+
+    def _source(self) -> pa.NativeFile:
+        return OPEN_FILES.get((self, "source"), lambda: self._folder.open(self.name))
+
+    def _check_unchanged(self, source: pa.NativeFile) -> None:
+        """Refuse what was read from a file that somebody has written into since it was listed: it may be a mixture.
+
+        Files of a table never change. Those of a folder may; one that was replaced under its name stays as it is for
+        whoever has it open.
+        """
+        if not self.entry.modified_ns or not isinstance(source, pa.OSFile):
+            return
+        status = os.fstat(source.fileno())
+        if (status.st_size, status.st_mtime_ns) != (self.entry.data_bytes, self.entry.modified_ns):
+            raise UnreadableDataError(
+                self._folder.path(self.name),
+                section="data file",
+                expected="the file that was there when the search began",
+                found="one that was changed meanwhile",
+                advice="search again, and replace files under their name instead of writing into them",
+            )
 
     def page(self, batch: int, column: str) -> U8Array | None:
         """The bytes of a text column before they are decoded, all values among them; None if that cannot be had."""
@@ -167,8 +212,9 @@ class SealedSegment:
         if place is None or column in self.constants:
             return None
         try:
-            source = OPEN_FILES.get((self, "source"), lambda: self._folder.open(self.name))
-            return page_bytes(source, self.metadata.row_group(batch).column(place))
+            page = page_bytes(self._source(), self.metadata.row_group(batch).column(place))
+            self._check_unchanged(self._source())
+            return page
         except OSError as error:
             raise self._unreadable(error) from error
 
@@ -194,7 +240,8 @@ class SealedSegment:
         """A sidecar that is missing, damaged or of other data is noted; the data file is scanned then."""
         name = sidecar_name(self.name)
         try:
-            sidecar = Sidecar(self._folder.data(name), name, is_trusted=TRUSTS_SKETCHES)
+            data = self._folder.data(name, may_copy=not TRUSTS_SKETCHES)  # what is trusted is not read whole
+            sidecar = Sidecar(data, name, is_trusted=TRUSTS_SKETCHES)
             sidecar.check_belongs_to(self.name, self.entry.data_bytes, self.entry.modified_ns)
             self._sidecar = sidecar
         except NotFoundError:
@@ -211,6 +258,7 @@ class SealedSegment:
                     raise self._unreadable(f"{source.size()} bytes")
                 file = pq.ParquetFile(source)
                 metadata = file.metadata
+                self._check_unchanged(source)
                 schema = without_views(file.schema_arrow.empty_table()).schema.remove_metadata()
         except (OSError, pa.ArrowException) as error:
             raise self._unreadable(error) from error

@@ -69,6 +69,14 @@ def data_name_of(sidecar: str) -> str | None:
     return sidecar[len(FOLDER) + 1 : -len(".copr")]
 
 
+def most_batches(data_bytes: int) -> int:
+    """How many row groups a Parquet file of this size can have: the footer takes more than 16 bytes for each.
+
+    The decoded lists of a sketch take a byte or two a batch, so this keeps a small file from asking for much memory.
+    """
+    return data_bytes // 16
+
+
 class IndexPlan(NamedTuple):
     """How records are indexed.
 
@@ -133,6 +141,7 @@ class Sidecar:
     def __init__(self, data: memoryview | bytes, file: str, *, is_trusted: bool = False) -> None:
         self.file = file
         self.file_bytes = len(data)
+        self.data = memoryview(data)
         sketch_bytes, stated, description = _read_trailer(data, file)
         self.description = description
         self.sketch = SealedSketch(memoryview(data)[:sketch_bytes], file)
@@ -157,6 +166,9 @@ class Sidecar:
             _refuse(self.file, "description", f"the data file {own_name}", self.description.data_name)
         if data_bytes != self.description.data_bytes:
             _refuse(self.file, "description", f"a data file of {self.description.data_bytes} bytes", str(data_bytes))
+        if self.description.batch_count > most_batches(data_bytes):
+            expected = f"at most {most_batches(data_bytes)} batches in a data file of {data_bytes} bytes"
+            _refuse(self.file, "description", expected, str(self.description.batch_count))
         if modified_ns and modified_ns != self.description.modified_ns:
             _refuse(self.file, "description", "the data file that was indexed", "one that was written later")
 
@@ -169,6 +181,7 @@ class Sidecar:
     def close(self) -> None:
         """Let go of the file."""
         self.sketch.close()
+        self.data = memoryview(b"")
 
     def __enter__(self) -> Self:
         return self
@@ -222,7 +235,7 @@ def _read_description(body: bytes, file: str) -> Description:
         known = Description.__dataclass_fields__
         description = Description(**{name: value for name, value in values.items() if name in known})
         _check_types(description)
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptSidecarError(
             file, section="description", expected="what belongs there", found=str(error), advice=_REBUILD
         ) from error

@@ -1,10 +1,8 @@
 """The sealed sketch: a mapped file that is queried as it lies (paper 3.3, 4.2)."""
 
-import mmap
 import os
 import stat
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from typing import Final, NoReturn, Self
 
 import numpy as np
@@ -41,12 +39,16 @@ from coprlake.sketch.format import (
 from coprlake.sketch.query import Sketch, as_fingerprints
 from coprlake.sketch.ranks import decode_ranks, find_rank
 from coprlake.sketch.signatures import decode_signatures, fits_signature
+from coprlake.unchanging import unchanging_bytes
 
 PRESENT: Final = 0
 ABSENT: Final = -1
 CORRUPT: Final = -2
 CANNOT, MIGHT, DAMAGED = 0, 1, 2
 """What a program can find out about a sketch without decoding a list."""
+
+RUN_POSTINGS: Final = 1 << 20
+"""Postings that are decoded at a time when all of them are wanted."""
 
 _SIGNATURE_BITS_AT: Final = header_word("signature_bits")
 _TOKEN_COUNT_AT: Final = header_word("token_count")
@@ -235,19 +237,19 @@ class SealedSketch(Sketch):
     """A sketch in its final form; reads what a query needs and nothing else.
 
     Open one with `SealedSketch.open`; it is a context manager. Several threads may ask it at a time. Whatever the bytes
-    are, it gives an answer or a `FormatError`, and damage that an answer does not touch is found by `verify`. The one
-    thing it cannot survive is a file that is cut short while it is mapped: write sketches anew, never in place.
+    are, it gives an answer or a `FormatError`, and damage that an answer does not touch is found by `verify`. What
+    happens when somebody cuts the file short meanwhile: see `coprlake.unchanging`.
     """
 
-    def __init__(self, data: mmap.mmap | memoryview | bytes, file: str | os.PathLike[str] = "<bytes>") -> None:
+    def __init__(self, data: memoryview | bytes, file: str | os.PathLike[str] = "<bytes>") -> None:
         self.file = os.fspath(file)
         self.header: Header = read_header(bytes(data[:PAGE_BYTES]), len(data), self.file)
-        self._data = data
+        self._data: memoryview | bytes = data
         self._words: U64Array | None = np.frombuffer(data, "<u8")
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Self:
-        """Map a file and read its first page.
+    def open(cls, path: str | os.PathLike[str], *, may_copy: bool = True) -> Self:
+        """Open a file that nobody writes into: a copy of it while there is room for one, else mapped.
 
         Raises:
             NotFoundError: there is no such file.
@@ -264,9 +266,7 @@ class SealedSketch(Sketch):
             if not stat.S_ISREG(status.st_mode):
                 kind = "a directory" if stat.S_ISDIR(status.st_mode) else "something else"
                 _refuse_path(path, kind, None)
-            if status.st_size == 0:
-                return cls(b"", path)
-            return cls(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), path)
+            return cls(unchanging_bytes(descriptor, may_copy=may_copy), path)
         except OSError as error:
             _refuse_path(path, error.strerror or str(error), error)
         finally:
@@ -275,9 +275,7 @@ class SealedSketch(Sketch):
     def close(self) -> None:
         """Let go of the file; the sketch cannot be used afterwards."""
         self._words = None
-        if isinstance(self._data, mmap.mmap):
-            with suppress(BufferError):  # another thread is asking: the file is let go with its last view
-                self._data.close()
+        self._data = b""  # while another thread is asking, it holds a view
 
     @property
     def token_count(self) -> int:
@@ -331,7 +329,7 @@ class SealedSketch(Sketch):
         count = _decode_list(self.words, list_id, out, _new_stack())
         if count < 0:
             self._refuse("lists", f"postings below {self.posting_count} for list {list_id}", "something else")
-        return out[:count]
+        return out[:count] if 2 * count > len(out) else out[:count].copy()  # a short list must not keep a long array
 
     def tokens(self) -> tuple[U32Array, U32Array]:
         """Of every token, by minimal hash: what is stored of its fingerprint, and the rank of its list."""
@@ -346,15 +344,28 @@ class SealedSketch(Sketch):
 
     def lists(self) -> tuple[U16Array, I64Array]:
         """All posting lists by rank, one after another, and where each begins and the last one ends."""
-        starts = np.zeros(self.list_count + 1, np.int64)
-        postings = np.zeros(8 * self.list_count + self.posting_count, np.uint16)
+        runs = [(postings, starts) for _, postings, starts in self.list_runs()]
+        counts = [np.diff(starts) for _, starts in runs]
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.zeros(0, np.int64), *counts]))])
+        return np.concatenate([np.zeros(0, np.uint16), *(postings for postings, _ in runs)]), starts
+
+    def list_runs(self) -> Iterator[tuple[int, U16Array, I64Array]]:
+        """As `lists`, in runs: the rank of the first list, the postings, and where each list begins.
+
+        A list of neighbours takes a few bits and up to 128 KiB of memory. So a small file may hold more postings than
+        there is memory; a run has about `RUN_POSTINGS`.
+        """
         state = np.zeros(2, np.int64)
-        while True:
+        while state[0] < self.list_count:
+            first = int(state[0])
+            starts = np.zeros(min(self.list_count - first, RUN_POSTINGS) + 1, np.int64)
+            postings = np.zeros(min(RUN_POSTINGS, 8 * len(starts) + (1 << 16)) + self.posting_count, np.uint16)
+            state[0] = 0
             if not _decode_lists(self.words, state, postings, starts, _new_stack()):
                 self._refuse("lists", f"postings below {self.posting_count}", "something else")
-            if state[0] == self.list_count:
-                return postings[: starts[-1]], starts
-            postings = np.concatenate([postings, np.zeros(len(postings) + self.posting_count, np.uint16)])
+            count = int(state[0])
+            state[0] = first + count
+            yield first, postings[: starts[count]], starts[: count + 1]
 
     def verify(self) -> None:
         """Read the whole file and check all of it; raises `CorruptSketchError` for the first thing that is wrong."""

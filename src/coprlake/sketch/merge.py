@@ -51,16 +51,23 @@ def add_sealed(
         )
     source.verify()  # damage must not become part of a sound file
     fingerprints, ranks = source.tokens()
-    postings, posting_starts = source.lists()
     token_starts = np.zeros(source.list_count + 1, np.int64)
     np.cumsum(np.bincount(ranks, minlength=source.list_count), out=token_starts[1:])
     grouped = np.zeros_like(fingerprints)
     _group_by_rank(fingerprints, ranks, token_starts[1:].copy(), grouped)
-    if posting_map is None:
-        shifted = (postings.astype(np.int64) + posting_base).astype(np.uint16)
-    else:
-        shifted, posting_starts = _mapped(posting_map[postings] + posting_base, posting_starts)
-    return target.insert_lists(grouped, token_starts, shifted, posting_starts, end)
+    if not source.list_count:
+        nothing = np.zeros(1, np.int64)
+        return target.insert_lists(grouped, nothing, np.zeros(0, np.uint16), nothing, end)
+    for first, postings, posting_starts in source.list_runs():
+        if posting_map is None:
+            shifted = (postings.astype(np.int64) + posting_base).astype(np.uint16)
+        else:
+            shifted, posting_starts = _mapped(posting_map[postings] + posting_base, posting_starts)
+        own_starts = token_starts[first : first + len(posting_starts)]
+        own = grouped[own_starts[0] : own_starts[-1]]
+        if not target.insert_lists(own, own_starts - own_starts[0], shifted, posting_starts, end):
+            return False
+    return True
 
 
 def _checked_map(posting_map: I64Array, source: SealedSketch) -> I64Array:

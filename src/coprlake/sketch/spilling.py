@@ -164,7 +164,7 @@ class SketchWriter(Sketch):
             self._folder = tempfile.TemporaryDirectory(prefix="coprlake-spill-", dir=self._spill_parent)
         path = Path(self._folder.name) / f"{len(self._spilled):06d}.copr"
         seal(self._mutable, path, signature_bits=FULL_SIGNATURE_BITS)
-        self._spilled.append(SealedSketch.open(path))
+        self._spilled.append(SealedSketch.open(path, may_copy=False))  # a spill is to save memory
         self._spill_count += 1
         self._peak_bytes = self.peak_memory_bytes
         self._merged = False

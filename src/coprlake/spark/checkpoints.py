@@ -24,7 +24,7 @@ def application_of(checkpoint: str, log: DeltaLog, name: str = "") -> str:
         raise UsageError('a stream needs a checkpoint to go on after a crash; say .option("checkpointLocation", ...)')
     folder = Folder.of(checkpoint.removeprefix("file:") if checkpoint.startswith("file:/") else checkpoint)
     try:
-        identity = str(json.loads(bytes(folder.data("metadata")))["id"])
+        identity = str(json.loads(folder.read("metadata"))["id"])
     except (OSError, ValueError, KeyError) as error:
         raise UsageError(f"{checkpoint}: the id of the query cannot be read from this checkpoint; {error}") from error
     application = name or f"coprlake-{identity}"

@@ -89,7 +89,7 @@ def checkpoint_in(folder: Folder, servers: set[str], topics: set[str]) -> str:
     for entry in folder.list(STREAMS_FOLDER):
         if not entry.name.endswith(_ORIGIN):
             continue
-        origin = json.loads(bytes(folder.data(entry.name)))
+        origin = json.loads(folder.read(entry.name))
         checkpoint = f"{folder.uri.rstrip('/')}/{entry.name.removesuffix(_ORIGIN)}"
         if not servers & set(origin["servers"]) or not topics & set(origin["topics"]):
             continue

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
 from coprlake.errors import CoprlakeError
-from coprlake.files import Folder
+from coprlake.files import UNFINISHED, Folder
 from coprlake.segment.sidecar import FOLDER
 
 INTERVAL_SECONDS: Final = 1.0
@@ -44,8 +44,8 @@ class TaskProgress:
         if time.monotonic() - self._last < INTERVAL_SECONDS:
             return
         self._last = time.monotonic()
-        with suppress(CoprlakeError, OSError), self._folder.create(self._name) as file:  # others tell of a full disk
-            file.write(json.dumps([self._rows, self._bytes]).encode())
+        with suppress(CoprlakeError, OSError):  # others tell of a full disk
+            self._folder.replace(self._name, json.dumps([self._rows, self._bytes]).encode())
 
 
 def _folder_of(job: str) -> str:
@@ -75,12 +75,19 @@ def watching(uri: str, job: str, progress: JobProgress | None) -> Iterator[None]
 
 def _watch(folder: Folder, job: str, progress: JobProgress, over: threading.Event) -> None:
     while not over.wait(INTERVAL_SECONDS / 2):
-        rows = size = 0
-        for entry in folder.list(_folder_of(job)):
-            with suppress(CoprlakeError, OSError, ValueError):  # it is being written
-                own = json.loads(bytes(folder.data(entry.name)))
-                rows, size = rows + own[0], size + own[1]
-        progress(Done(rows, size))
+        with suppress(CoprlakeError, OSError):  # the next look may do better
+            names = [entry.name for entry in folder.list(_folder_of(job)) if not entry.name.endswith(UNFINISHED)]
+            done = [_counts(folder, name) for name in names]
+            progress(Done(sum(own.rows for own in done), sum(own.bytes for own in done)))
+
+
+def _counts(folder: Folder, name: str) -> Done:
+    """What one task has written down; nothing if it is gone, half written or something else."""
+    with suppress(CoprlakeError, OSError, ValueError):
+        own = json.loads(folder.read(name))
+        if isinstance(own, list) and len(own) == 2 and all(type(number) is int for number in own):
+            return Done(*own)
+    return Done()
 
 
 def _remove(folder: Folder, job: str) -> None:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from deltalake import DeltaTable
 
 from coprlake import files
-from coprlake.files import UNFINISHED, Folder
+from coprlake.files import LOG_UNFINISHED, Folder
 from coprlake.segment.sidecar import FOLDER
 from coprlake.table.commits import LOG
 
@@ -115,7 +115,7 @@ def _pointed(log: Path) -> int:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}{UNFINISHED}")
+    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}{LOG_UNFINISHED}")
     try:
         unfinished.write_bytes(data)
         files._sync_path(str(unfinished))

@@ -55,6 +55,7 @@ from coprlake.table.commits import (
     transaction_line,
 )
 from coprlake.table.log_checking import empty_commit, empty_commits, log_problems
+from coprlake.table.panics import panics_refused
 from coprlake.table.partitioning import log_text
 from coprlake.table.protocol import FEATURE_VERSION, Change, Rules, check_change, unknown_features
 from coprlake.table.segmenter import TableShape
@@ -106,7 +107,8 @@ class DeltaLog:
         """
         _check_name(folder)
         try:
-            return cls(DeltaTable(folder.uri), folder)
+            with panics_refused(folder.uri):
+                return cls(DeltaTable(folder.uri), folder)
         except TableNotFoundError as error:
             raise NotFoundError(f"{folder.uri}: {_why_no_table(folder)}") from error
         except DeltaProtocolError as error:
@@ -206,8 +208,10 @@ class DeltaLog:
         """Move to the newest version; whether there was one."""
         before = self.version
         try:
-            self._table.update_incremental()
-        except (DeltaError, OSError):  # versions in between were cleaned away, or the log is broken: opening will tell
+            with panics_refused(self.folder.uri):
+                self._table.update_incremental()
+        except (DeltaError, OSError, UnreadableTableError):
+            # versions in between were cleaned away, or the log is broken: opening will tell
             self._table = DeltaLog.open(self.folder)._table
         self._check_protocol()  # also when nothing is new: what was refused once is refused again
         if self.folder.is_local and (self._empty_commits or self.version != before):
@@ -229,12 +233,14 @@ class DeltaLog:
 
     def _actions(self) -> pa.Table:
         """The files as delta-rs tells of them; `pa.table` would import pandas for that."""
-        return pa.RecordBatchReader.from_stream(self._table.get_add_actions()).read_all()
+        with panics_refused(self.folder.uri):
+            return pa.RecordBatchReader.from_stream(self._table.get_add_actions()).read_all()
 
     def history(self) -> list[dict[str, Any]]:
         """What happened, newest first."""
         try:
-            return list(self._table.history())
+            with panics_refused(self.folder.uri):
+                return list(self._table.history())
         except (DeltaError, OSError) as error:
             raise StorageError(f"{self.folder.uri}: the history cannot be read; {_first_line(error)}") from error
 

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from coprlake.errors import NotFoundError
+from coprlake.errors import NotFoundError, UnreadableDataError
 from coprlake.files import FileEntry, Folder
 from coprlake.predicate.texts import is_text, is_text_map
 from coprlake.records import varying
@@ -73,16 +73,20 @@ class ParquetFolder:
     def _joint_schema(self) -> pa.Schema:
         """The columns of all files; the first that has one decides its type, and is marked if others have another."""
         fields: dict[str, pa.Field] = {}
+        problem: Exception | None = None
         for file in self._files:
             try:
                 with self.folder.open(file.name) as source:
                     found = pq.read_schema(source)
-            except (OSError, pa.ArrowException):
+            except (OSError, pa.ArrowException) as error:
+                problem = problem or _unreadable(self.folder.path(file.name), error)
                 continue  # whoever reads the file will hear of it
             for one in found.remove_metadata():
                 known = fields.setdefault(one.name, one.remove_metadata())
                 if not _reads_alike(known.type, one.type):
                     fields[one.name] = varying(known)
+        if problem is not None and not fields:  # nobody would get as far as reading a file
+            raise problem
         for name in self.partition_by:
             fields.setdefault(name, pa.field(name, pa.string()))
         return pa.schema(list(fields.values()))
@@ -91,6 +95,16 @@ class ParquetFolder:
 def _reads_alike(one: pa.DataType, other: pa.DataType) -> bool:
     """Whether a search means the same by columns of these types."""
     return one == other or (is_text(one) and is_text(other)) or (is_text_map(one) and is_text_map(other))
+
+
+def _unreadable(path: str, error: Exception) -> UnreadableDataError:
+    return UnreadableDataError(
+        path,
+        section="data file",
+        expected="a Parquet file",
+        found=str(error).partition("\n")[0],
+        advice="no file of this folder can be read; check the path, or bring the files back from a copy",
+    )
 
 
 def _is_hidden(name: str) -> bool:

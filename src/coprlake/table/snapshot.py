@@ -1,5 +1,6 @@
 """The segments of a table at one version, and the one call that asks all their sketches."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -15,6 +16,8 @@ from coprlake.sketch.algebra import Program
 from coprlake.sketch.immutable import DAMAGED, MIGHT, find_in_sketches
 from coprlake.table.partitioning import constants
 
+CHECK_SECONDS: Final = 1.0
+"""How long a mapped sketch is taken to be as long as it was (`coprlake.unchanging`)."""
 _DAMAGED_BYTE: Final = bytes([DAMAGED])
 
 
@@ -88,13 +91,23 @@ class Snapshot:
         self.first_times = np.array([segment.entry.first_time for segment in segments], np.int64)
         self.last_times = np.array([segment.entry.latest_time for segment in segments], np.int64)
         self._pool: SketchPool | None = None
+        self._mapped: list[SealedSegment] = []
+        self._mapped_checked = 0.0
 
     @property
     def pool(self) -> SketchPool:
         """The sketches of all segments; opened when they are first needed."""
-        if self._pool is None:
-            self._pool = SketchPool(self.segments)
-        return self._pool
+        if self._pool is not None and time.monotonic() - self._mapped_checked > CHECK_SECONDS:
+            cut_short = [segment for segment in self._mapped if segment.check_mapped()]
+            self._mapped_checked = time.monotonic()
+            if cut_short:
+                self._pool = None
+        pool = self._pool
+        if pool is None:
+            self._pool = pool = SketchPool(self.segments)
+            self._mapped = [segment for segment in self.segments if segment.is_sidecar_mapped]
+            self._mapped_checked = time.monotonic()
+        return pool
 
     def verdicts(self, chosen: I64Array | None, program_of: Callable[[Profile], Program]) -> U8Array:
         """As `SketchPool.verdicts`; a segment whose sketch turns out to be damaged goes on without it."""

@@ -1,0 +1,144 @@
+"""The bytes of files that are never changed in place: sketches and sidecars, copied into memory or mapped.
+
+A process that touches a mapped page behind the end of its file is killed by the system (SIGBUS), and no library can
+catch that for its caller. So a file that somebody else may change is never mapped: it is read at positions. Our own
+sketches and sidecars are written to a name of their own, synced, and renamed; nobody of ours writes into one again.
+What is left are accidents: ``rsync --inplace``, ``cp`` onto an existing file, a shell's ``>``.
+
+* Files are *copied* until the copies of this process take `COPY_BYTES`. A copy cannot be hurt: whatever happens to the
+  file, the bytes are those that the checksum was compared with.
+* Beyond that they are *mapped*, so that a table may have more sketches than there is memory. `is_cut_short` tells
+  whether a mapped file has become shorter; a search asks before it looks (`coprlake.table.snapshot`). A file that is
+  truncated between the question and the look, within a second, still ends the process.
+"""
+
+import ctypes
+import mmap
+import os
+import threading
+import weakref
+from typing import Final, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+COPY_BYTES: Final = int(os.environ.get("COPRLAKE_SKETCH_COPY_BYTES", "") or 256 * 1024 * 1024)
+"""What the copies of a process may take together; 0 maps everything."""
+
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
+_LIBC.mmap.restype = ctypes.c_void_p
+_LIBC.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64)
+_LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_MAP_FAILED: Final = ctypes.c_void_p(-1).value
+_READ_BYTES: Final = 1 << 24
+
+
+class _Place(NamedTuple):
+    """Which file was mapped, whatever its name leads to by now."""
+
+    device: int
+    inode: int
+    size: int
+
+
+class CopyBudget:
+    """Counts the bytes of the copies; several threads may ask."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self._used_bytes = 0
+        self._returned: list[int] = []
+        self._lock = threading.Lock()
+
+    @property
+    def used_bytes(self) -> int:
+        """What the copies take now."""
+        return self._used_bytes - sum(self._returned)
+
+    def take(self, size: int) -> bool:
+        """Reserve room for a copy; False if there is not enough."""
+        with self._lock:
+            while self._returned:
+                self._used_bytes -= self._returned.pop()
+            if self._used_bytes + size > self.limit_bytes:
+                return False
+            self._used_bytes += size
+            return True
+
+    def give_back(self, size: int) -> None:
+        """A copy is gone. It takes no lock, because the collector may call it in the middle of `take`."""
+        self._returned.append(size)
+
+
+BUDGET: Final = CopyBudget(COPY_BYTES)
+
+
+def read_at(descriptor: int, size: int, offset: int = 0) -> npt.NDArray[np.uint8]:
+    """The bytes of a file from `offset` on, `size` of them or fewer if it ends before."""
+    out = np.empty(size, np.uint8)
+    view, done = memoryview(out), 0
+    while done < size:
+        count = os.preadv(descriptor, [view[done : done + _READ_BYTES]], offset + done)
+        if count == 0:
+            break
+        done += count
+    return out[:done]
+
+
+def unchanging_bytes(descriptor: int, *, may_copy: bool = True) -> memoryview:
+    """The bytes of an open file that nobody writes into: a copy while there is room for one, else mapped.
+
+    The descriptor may be closed afterwards; the bytes stay until the last view of them is gone.
+    """
+    status = os.fstat(descriptor)
+    size = status.st_size
+    if size == 0:
+        return memoryview(b"")
+    if may_copy and BUDGET.take(size):
+        try:
+            copy = read_at(descriptor, size)
+        except BaseException:
+            BUDGET.give_back(size)
+            raise
+        whole = copy if copy.base is None else copy.base
+        weakref.finalize(whole, BUDGET.give_back, size)
+        return memoryview(copy).toreadonly()
+    return _mapped(descriptor, _Place(status.st_dev, status.st_ino, size))
+
+
+def _mapped(descriptor: int, place: _Place) -> memoryview:
+    """Python's own `mmap` keeps a descriptor for each file (before 3.13 there is no way to say otherwise)."""
+    address = _LIBC.mmap(None, place.size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+    if address is None or address == _MAP_FAILED:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    data = (ctypes.c_ubyte * place.size).from_address(address)
+    _places[address] = place
+    weakref.finalize(data, _unmap, address)
+    return memoryview(data).cast("B").toreadonly()
+
+
+_places: dict[int, _Place] = {}
+"""What is mapped, by address."""
+
+
+def _unmap(address: int) -> None:
+    _LIBC.munmap(address, _places.pop(address).size)
+
+
+def is_mapped(data: memoryview | bytes) -> bool:
+    """Whether looking at the bytes looks into a file."""
+    return isinstance(data, memoryview) and isinstance(data.obj, ctypes.Array)
+
+
+def is_cut_short(data: memoryview, path: str) -> bool:
+    """Whether the file that these bytes were mapped from, at `path`, has become shorter: then leave them alone.
+
+    A file that was replaced under its name is another one: what is mapped has no name any more and stays as it is.
+    """
+    place = _places[ctypes.addressof(cast("ctypes.Array[ctypes.c_ubyte]", data.obj))]
+    try:
+        status = os.stat(path)  # noqa: PTH116 (called for every mapped sketch of a search)
+    except OSError:
+        return False
+    return (status.st_dev, status.st_ino) == place[:2] and status.st_size < place.size
