@@ -42,7 +42,7 @@ def record_of(number: int) -> dict[str, Any]:
 
 
 LONG_AGO_NS: Final = 1_700_000_000_000_000_000
-"""The time of all files in a state that is checked."""
+"""The time of all data files in a state that is checked."""
 
 
 class Marker:
@@ -79,6 +79,7 @@ class Job:
         self.path = folder / TABLE
         self.chance = random.Random(f"{seed} {folder.name}")
         self.mark = Marker(folder)
+        self.segment_bytes = self.chance.choice([300, 1 << 20])
         self._next = 0
 
     def numbers(self, count: int, wide: int = 0) -> list[int]:
@@ -102,7 +103,7 @@ class Job:
 
     def append_to(self, table: Table, numbers: list[int]) -> list[int]:
         """Write records, several segments of them."""
-        with table.writer(options=SMALL, segment_bytes=300, searchable=False) as writer:
+        with table.writer(options=SMALL, segment_bytes=self.segment_bytes, searchable=False) as writer:
             writer.append([record_of(number) for number in numbers])
         return numbers
 
@@ -147,6 +148,7 @@ def optimize(job: Job) -> None:
 
 def delete(job: Job) -> None:
     """Records go, all of them or none."""
+    job.segment_bytes = 1 << 20  # so that something is left of most files
     table = job.make(commits=4, interval=job.chance.choice([2, 10]))
     for divisor in (5, 3, 2):
         gone = [number for number in job.mark.present if number % divisor == 0]
@@ -196,7 +198,7 @@ def _index(job: Job, **more: Any) -> None:
     table.index()
     job.mark.say(job.mark.present, **more)
     table.index(rebuild=True, grams=["source"])
-    job.mark.say(job.mark.present, **more)
+    job.mark.say(job.mark.present, grams=["source"], **more)
 
 
 def stream(job: Job) -> None:
@@ -231,8 +233,7 @@ def stream_batch(path: Path, batch: int, numbers: list[int]) -> None:
 
 
 JOBS: Final[dict[str, Callable[[Job], None]]] = {
-    job.__name__: job
-    for job in (create, append, add_columns, optimize, delete, vacuum, index, index_folder, stream)
+    job.__name__: job for job in (create, append, add_columns, optimize, delete, vacuum, index, index_folder, stream)
 }
 
 

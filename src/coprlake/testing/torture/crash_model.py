@@ -3,8 +3,9 @@
 A recording is a list of operations. Each is *pending* until a sync covers it, and what is pending when the power fails is
 kept or lost, each operation for itself:
 
-* A change of a name (create, link, rename, remove, make a folder) is durable once every folder that it changes was
-  synced after it. Until then it is there or not. A rename happens as a whole.
+* A change of a name (create, link, rename, remove, make a folder) is durable once its folder was synced after it.
+  Until then it is there or not. A rename within a folder happens as a whole; one from folder to folder is two changes,
+  a new name and the loss of the old one.
 * Bytes are durable once the file was synced after they were written. Until then all, none or some are there: the
   beginning, the beginning with zeros up to the full size, or all but a hole of zeros.
 
@@ -13,7 +14,7 @@ Syncing a file does not make its name durable, and syncing a name says nothing o
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 NEVER: Final = 1 << 60
@@ -32,9 +33,11 @@ class NameChange:
     is_folder: bool = False
 
     @property
-    def folders(self) -> set[int]:
-        """The folders that change."""
-        return {place[0] for place in (self.gone, self.new) if place is not None}
+    def folder(self) -> int:
+        """The folder that changes."""
+        place = self.gone or self.new
+        assert place is not None
+        return place[0]
 
 
 @dataclass(frozen=True)
@@ -126,28 +129,21 @@ class Disk:
 
     def __post_init__(self) -> None:
         self.durable_at = [NEVER] * len(self.operations)
-        waiting: dict[int, set[int]] = {}  # folders that are still to be synced for a change of names
         for number, operation in enumerate(self.operations):
-            if isinstance(operation, NameChange):
-                waiting[number] = set(operation.folders)
-            elif isinstance(operation, Mark) and operation.said.get("begin"):
-                for earlier in range(number):
-                    self.durable_at[earlier] = min(self.durable_at[earlier], number + 1)
-                waiting.clear()
+            if isinstance(operation, Mark) and operation.said.get("begin"):
+                self._make_durable(number, [*range(number)])
             elif isinstance(operation, Sync):
-                self._apply_sync(number, operation, waiting)
+                self._make_durable(number, [n for n in range(operation.started) if self._is_of(n, operation.node)])
 
-    def _apply_sync(self, number: int, sync: Sync, waiting: dict[int, set[int]]) -> None:
-        for earlier in list(waiting):
-            if earlier < sync.started:
-                waiting[earlier].discard(sync.node)
-                if not waiting[earlier]:
-                    self.durable_at[earlier] = number + 1
-                    del waiting[earlier]
-        for earlier in range(sync.started):
-            operation = self.operations[earlier]
-            if isinstance(operation, DataChange) and operation.node == sync.node:
-                self.durable_at[earlier] = min(self.durable_at[earlier], number + 1)
+    def _is_of(self, number: int, node: int) -> bool:
+        operation = self.operations[number]
+        if isinstance(operation, NameChange):
+            return operation.folder == node
+        return isinstance(operation, DataChange) and operation.node == node
+
+    def _make_durable(self, number: int, earlier: Sequence[int]) -> None:
+        for each in earlier:
+            self.durable_at[each] = min(self.durable_at[each], number + 1)
 
     @property
     def first(self) -> int:
@@ -160,10 +156,12 @@ class Disk:
         marks = [each.said for each in self.operations[:length] if isinstance(each, Mark)]
         return marks[-1] if marks else {}
 
-    def without(self, sync: int) -> "Disk":
-        """The same run with one sync left out."""
+    def without(self, number: int) -> "Disk":
+        """The same run with a sync that does nothing."""
         changed = list(self.operations)
-        changed[sync] = Mark(self.said(sync))
+        sync = changed[number]
+        assert isinstance(sync, Sync)
+        changed[number] = replace(sync, started=0)
         return Disk(changed)
 
     def pending(self, length: int) -> tuple[list[int], dict[int, int]]:
@@ -247,9 +245,7 @@ def _remainder(data: bytes, done: int, loss: Loss) -> bytes:
     return kept + bytes(len(data) - len(kept)) if loss.kind == "zeros" else kept
 
 
-def _walk(
-    entries: dict[int, dict[str, int]], written: dict[int, bytearray], node: int, path: str, tree: Tree
-) -> None:
+def _walk(entries: dict[int, dict[str, int]], written: dict[int, bytearray], node: int, path: str, tree: Tree) -> None:
     for name, child in sorted(entries[node].items()):
         own = f"{path}/{name}" if path else name
         if child in entries:
@@ -289,3 +285,56 @@ def losses(size: int, chance: random.Random) -> list[Loss]:
         Loss("zeros", 0),
         Loss("hole", hole[0], max(hole[1], hole[0] + 1)),
     ]
+
+
+@dataclass(frozen=True)
+class Omission:
+    """A run without one of its syncs.
+
+    Attributes:
+        disk: the run.
+        text: the sync.
+        is_needed: whether something that it covered may now be lost after an acknowledgement; if not, another sync makes
+            up for it in time.
+        covered: what it made durable.
+        crashes: what only the omission makes possible.
+    """
+
+    disk: Disk
+    text: str
+    is_needed: bool
+    covered: list[str]
+    crashes: list[Crash]
+
+
+def omissions(disk: Disk) -> Iterator[Omission]:
+    """The run without each of its syncs, one at a time.
+
+    Crashes come at moments at which something was just acknowledged, and at the last moment before another sync makes up
+    for the one that is missing.
+    """
+    end = len(disk.operations)
+    marks = {number + 1 for number in range(end) if isinstance(disk.operations[number], Mark)}
+    for number in range(disk.first, end):
+        sync = disk.operations[number]
+        if not isinstance(sync, Sync):
+            continue
+        weaker = disk.without(number)
+        changed = [n for n in range(number) if weaker.durable_at[n] > disk.durable_at[n]]
+        ends = {min(weaker.durable_at[n] - 1, end) for n in changed}
+        found: list[Crash] = []
+        is_needed = False
+        for length in sorted(each for each in marks | ends if each > number):
+            own = [n for n in changed if disk.durable_at[n] <= length < weaker.durable_at[n]]
+            is_needed = is_needed or (length in marks and bool(own))
+            found += _losing(disk, length, own)
+        yield Omission(weaker, sync.text, is_needed, [_text(disk.operations[n]) for n in changed], found)
+
+
+def _losing(disk: Disk, length: int, numbers: Sequence[int]) -> list[Crash]:
+    """Crashes that lose these operations, together or alone."""
+    names = frozenset(n for n in numbers if isinstance(disk.operations[n], NameChange))
+    nodes = {each.node for n in numbers if isinstance(each := disk.operations[n], DataChange)}
+    found = [Crash(length, names)] if names else []
+    found += [Crash(length, data=((node, loss),)) for node in nodes for loss in (Loss("none"), Loss("zeros"))]
+    return found + [Crash(length, frozenset({name})) for name in names if len(names) > 1]

@@ -138,7 +138,7 @@ class Checker:
         folder = self.folder / str(self._count)  # a path of its own: nothing is remembered of another state
         try:
             materialise(tree, folder)
-            check(folder / TABLE, disk.said(crash.length))
+            check(folder / TABLE, disk.said(crash.length), vacuum_first=crash.length % 2 == 0)
         except CrashError as error:
             return str(error)
         except CoprlakeError as error:
@@ -157,11 +157,12 @@ def _sign(tree: Tree, said: str) -> bytes:
 
 
 def materialise(tree: Tree, folder: Path) -> None:
-    """Write a state to a new folder; all files are old, so that `vacuum` spares none for its youth."""
+    """Write a state to a new folder; all files but those of the log, which Delta forgets by age, are old."""
     folder.mkdir(parents=True)
     for path, content in tree.items():
         if content is None:
             (folder / path).mkdir()
         else:
             (folder / path).write_bytes(content)
-            os.utime(folder / path, ns=(LONG_AGO_NS, LONG_AGO_NS))
+            if "_delta_log" not in path:
+                os.utime(folder / path, ns=(LONG_AGO_NS, LONG_AGO_NS))

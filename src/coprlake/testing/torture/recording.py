@@ -15,7 +15,9 @@ from coprlake.testing.torture.crash_model import DataChange, Mark, NameChange, O
 MARKS: Final = "marks"
 """A file of this name beside a table: each line that is appended to it, a JSON object, becomes a `Mark`."""
 
-_NAMES: Final = "open openat creat rename renameat renameat2 link linkat unlink unlinkat rmdir mkdir mkdirat symlink symlinkat"
+_NAMES: Final = (
+    "open openat creat rename renameat renameat2 link linkat unlink unlinkat rmdir mkdir mkdirat symlink symlinkat"
+)
 _DATA: Final = "write pwrite64 writev pwritev pwritev2 lseek ftruncate truncate fallocate copy_file_range sendfile mmap"
 _SYNCS: Final = "fsync fdatasync sync syncfs sync_file_range"
 _TASKS: Final = "clone clone3 fork vfork"
@@ -48,7 +50,18 @@ def record(command: Sequence[str], root: Path, trace: Path, seconds: float = 120
         seconds: the time that the command may take.
     """
     calls = ",".join(f"{_NAMES} {_DATA} {_SYNCS} {_TASKS}".split())
-    options = ["-f", "-y", "-xx", "-s", str(1 << 28), "--seccomp-bpf", "-e", "signal=none", "-e", f"trace=?{calls.replace(',', ',?')}"]
+    options = [
+        "-f",
+        "-y",
+        "-xx",
+        "-s",
+        str(1 << 28),
+        "--seccomp-bpf",
+        "-e",
+        "signal=none",
+        "-e",
+        f"trace=?{calls.replace(',', ',?')}",
+    ]
     subprocess.run(["strace", *options, "-o", str(trace), *command], check=True, timeout=seconds)
     with trace.open(encoding="ascii", errors="replace") as lines:
         return parse(lines, root)
@@ -256,7 +269,12 @@ class _Run:
         moved = [path for path in self._nodes if path == old or path.startswith(f"{old}/")]
         for path in moved:
             self._nodes[new + path[len(old) :]] = self._nodes.pop(path)
-        self._append(NameChange(f"rename {old} to {new}", node, gone, target, node in self._folders), call)
+        is_folder = node in self._folders
+        if gone[0] == target[0]:
+            self._append(NameChange(f"rename {old} to {new}", node, gone, target, is_folder), call)
+        else:  # each folder is synced for itself
+            self._append(NameChange(f"rename {old} to {new}", node, None, target, is_folder), call)
+            self._append(NameChange(f"remove {old}, which was renamed", node, gone, None, is_folder), call)
 
     def _add_sync(self, call: _Call) -> None:
         opened = self._opened(call)
