@@ -171,11 +171,14 @@ class Folder:
         with _storage_errors(self.path(name)):
             _sync_path(self.path(name))
 
-    def sync_names(self, name: str = "") -> None:
-        """Return when the names in the folder of this file, and those of the folders above, will survive."""
+    def sync_names(self, name: str, *, above: bool = True) -> None:
+        """Return when the names in the folder of this file, and `above` it up to the table's, will survive."""
         if self.is_local:
             with _storage_errors(self.path(name)):
-                self._sync_folder(name)
+                if above:
+                    self._sync_folder(name)
+                else:
+                    _sync_path(self.path(name).rpartition("/")[0])
 
     def make(self) -> None:
         """Make this folder and those above it, if it is local; their names survive a loss of power."""

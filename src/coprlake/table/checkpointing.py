@@ -94,7 +94,7 @@ def _link_log(folder: Folder, own_log: Path, version: int) -> set[str]:
     own_log.mkdir(parents=True)
     names = names_in(folder)
     whole = (number for number, own in names.checkpoints.items() if all((log / name).stat().st_size for name in own))
-    start = max((number for number in whole if number <= version), default=-1)
+    start = max((number for number in whole if number < version), default=-1)
     wanted = [name for number, name in names.commits.items() if start <= number <= version]
     wanted += names.checkpoints.get(start, [])
     beside = log / "_sidecars"

@@ -310,7 +310,7 @@ class DeltaLog:
 
     def _confirm(self, version: int) -> None:
         try:
-            self.folder.sync_names(commit_name(version))
+            self.folder.sync_names(commit_name(version), above=self._synced_version < 0)
         except OSError as error:
             raise StorageError(
                 f"{self.folder.uri}: version {version} is in the log, but the disk does not say that it will stay; "
@@ -336,7 +336,7 @@ class DeltaLog:
             except FileNotFoundError:
                 break  # cleaned away: a checkpoint has it
             self.folder.sync_file(commit_name(number))
-        self.folder.sync_names(commit_name(version))
+        self.folder.sync_names(commit_name(version), above=self._synced_version < 0)
         self._synced_version = version
 
     def _landed(self, attempt: _Attempt) -> int | None:
