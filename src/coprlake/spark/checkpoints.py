@@ -40,10 +40,10 @@ def application_of(checkpoint: str, log: DeltaLog, name: str = "") -> str:
 
 
 def sync_checkpoint(checkpoint: str) -> None:
-    """Return when what Spark wrote to a checkpoint on this machine will survive a loss of power; it syncs nothing itself.
+    """Return when what Spark wrote to a local checkpoint will survive a loss of power; Spark itself syncs nothing.
 
-    A batch must not be in the table before that: with a checkpoint that has lost it, Spark would give its number to other
-    records, which would then be taken for done, or it would begin anew under another id, and double everything.
+    A batch must not be in the table before that: with a checkpoint that has lost it, Spark would give its number to
+    other records, which would then be taken for done, or it would begin anew under another id, and double everything.
     """
     folder = _folder(checkpoint)
     if not folder.is_local:

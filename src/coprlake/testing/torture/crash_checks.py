@@ -8,12 +8,14 @@ from typing import Any
 from coprlake.errors import CoprlakeError, NotFoundError
 from coprlake.predicate.predicates import Term
 from coprlake.segment.sidecar import sidecar_name
-from coprlake.store import Table, create_table, open_table
+from coprlake.store import Table, create_table, open_table, verify_log
+from coprlake.table.verifying import VerifyReport
 from coprlake.testing.torture.crash_jobs import record_of, stream_batch
 
 NEXT = (700, 701)
 """The records that are appended after a crash; no job uses them."""
 
+SOUND = "verify finds it sound"
 _OF_LOG = re.compile(r"\d{20}\.(json|checkpoint\..*parquet|crc)|_last_checkpoint")
 """The files of a log, unlike what a writer has left unfinished."""
 
@@ -42,7 +44,7 @@ def check(path: Path, said: Mapping[str, Any], *, vacuum_first: bool = True) -> 
         _check_next(create_table(path, exist_ok=True), [])
         return
     except CoprlakeError as error:
-        raise CrashError(f"the table cannot be opened: {error}") from error
+        raise CrashError(f"the table cannot be opened: {error}; {_judged(verify_log(path))}") from error
     if said.get("is_folder") is None and not (path / "_delta_log").exists():
         if None not in may:
             raise CrashError("the table has no log any more")
@@ -51,6 +53,7 @@ def check(path: Path, said: Mapping[str, Any], *, vacuum_first: bool = True) -> 
     present = _contents(table)
     if present not in may:
         raise CrashError(f"{_difference(present, may)}; {_verdict(table)}")
+    _check_steps(table, path, said)
     _check_verified(table, said, present)
     _check_searches(table, present)
     if said.get("is_folder"):
@@ -98,12 +101,24 @@ def _verdict(table: Table) -> str:
         report = table.verify()
     except CoprlakeError as error:
         return f"verify: {error}"
-    return "verify finds it sound" if report.is_sound else f"verify: {report}"
+    return _judged(report)
+
+
+def _judged(report: VerifyReport) -> str:
+    return SOUND if report.is_sound else f"verify: {report}"
+
+
+def _check_steps(table: Table, path: Path, said: Mapping[str, Any]) -> None:
+    """What changed no record is done, too, once it was acknowledged."""
+    if table.version < said.get("version", 0):
+        raise CrashError(f"version {said['version']} is gone; the table is at {table.version}")
+    if back := [name for name in said.get("gone", ()) if (path / name).exists()]:
+        raise CrashError(f"vacuum had removed {back}")
 
 
 def _check_verified(table: Table, said: Mapping[str, Any], present: list[int]) -> None:
     report = table.verify()
-    if report.data_problems or report.rows != len(present):
+    if report.data_problems or report.log_problems or report.rows != len(present):
         raise CrashError(f"verify finds fault with data that is all there: {report}")
     if report.sidecar_problems and said.get("has_sidecars", True):
         raise CrashError(f"a sidecar is not as it was: {report.sidecar_problems}")

@@ -1,9 +1,9 @@
 """The runs that are recorded: every way to change a table, small, and saying at each step what must be true.
 
-``python -m coprlake.testing.torture.crash_jobs FOLDER SEED`` makes a folder for each job, with a table and a file of marks
-in it. A mark has `may`, the records that the table may hold from now on: a list of alternatives, each the numbers of
-records, or None for no table at all. Before a step there are two, before and after; once the step has returned, which
-is its acknowledgement, there is one.
+``python -m coprlake.testing.torture.crash_jobs FOLDER SEED`` makes a folder for each job, with a table and a file of
+marks in it. A mark has `may`, the records that the table may hold from now on: a list of alternatives, each the numbers
+of records, or None for no table at all. Before a step there are two, before and after; once the step has returned,
+which is its acknowledgement, there is one.
 """
 
 import json
@@ -24,6 +24,7 @@ from coprlake.spark.joining import Part, join
 from coprlake.store import Table, create_table, open_table
 from coprlake.table.delta_log import DeltaLog, Transaction
 from coprlake.table.segmenter import Segmenter
+from coprlake.table.vacuuming import VacuumReport
 from coprlake.testing.faults import record
 from coprlake.testing.torture.recording import MARKS
 
@@ -53,6 +54,7 @@ class Marker:
     """
 
     def __init__(self, folder: Path) -> None:
+        self._table = folder / TABLE
         self._descriptor = os.open(folder / MARKS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.present: list[int] = []
 
@@ -66,8 +68,14 @@ class Marker:
     def step(self, after: Sequence[int], do: Callable[[], object], **more: Any) -> None:
         """Do something that leads to these records."""
         self.say(self.present, after, **more)
-        do()
-        self.say(after, **more)
+        found = do()
+        self.say(after, **more, **self._done(found))
+
+    def _done(self, found: object) -> dict[str, Any]:
+        """What else is acknowledged: the files that a vacuum removed, or the version."""
+        if isinstance(found, VacuumReport):
+            return {"gone": found.data_files}
+        return {"version": open_table(self._table).version}
 
 
 class Job:

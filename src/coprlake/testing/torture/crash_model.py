@@ -1,7 +1,7 @@
 """What a power loss may leave of a folder: a small model of a file system, more forgetful than any real one.
 
-A recording is a list of operations. Each is *pending* until a sync covers it, and what is pending when the power fails is
-kept or lost, each operation for itself:
+A recording is a list of operations. Each is *pending* until a sync covers it, and what is pending when the power fails
+is kept or lost, each operation for itself:
 
 * A change of a name (create, link, rename, remove, make a folder) is durable once its folder was synced after it.
   Until then it is there or not. A rename within a folder happens as a whole; one from folder to folder is two changes,
@@ -256,7 +256,7 @@ def _walk(entries: dict[int, dict[str, int]], written: dict[int, bytearray], nod
 
 
 def crashes(disk: Disk, length: int, chance: random.Random, mixtures: int = 4) -> list[Crash]:
-    """The crashes at one moment that are worth a look: each loss alone, all but one, suffixes, and mixtures by chance."""
+    """The crashes of one moment that are worth a look: each loss alone, all but one, suffixes, mixtures by chance."""
     names, data = disk.pending(length)
     everything = tuple((node, Loss("none")) for node in data)
     found = [Crash(length), Crash(length, frozenset(names), everything), Crash(length, frozenset(), everything)]
@@ -294,8 +294,8 @@ class Omission:
     Attributes:
         disk: the run.
         text: the sync.
-        is_needed: whether something that it covered may now be lost after an acknowledgement; if not, another sync makes
-            up for it in time.
+        is_needed: whether something that it covered may now be lost after an acknowledgement; if not, another sync
+            makes up for it in time.
         covered: what it made durable.
         crashes: what only the omission makes possible.
     """
@@ -310,8 +310,8 @@ class Omission:
 def omissions(disk: Disk) -> Iterator[Omission]:
     """The run without each of its syncs, one at a time.
 
-    Crashes come at moments at which something was just acknowledged, and at the last moment before another sync makes up
-    for the one that is missing.
+    Crashes come at moments at which something was just acknowledged, and at the last moment before another sync makes
+    up for the one that is missing.
     """
     end = len(disk.operations)
     marks = {number + 1 for number in range(end) if isinstance(disk.operations[number], Mark)}

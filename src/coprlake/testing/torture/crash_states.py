@@ -48,7 +48,7 @@ class scratch_folder:  # noqa: N801 - used like a function
     """A folder for the time of a block: in memory if that is possible, since nothing in it has to last."""
 
     def __init__(self, folder: Path) -> None:
-        memory = Path("/dev/shm")  # noqa: S108
+        memory = Path("/dev/shm")
         self._parent = memory if memory.is_dir() else folder
 
     def __enter__(self) -> Path:

@@ -1,8 +1,8 @@
-"""The run of a real stream: Spark takes files from a folder, and its checkpoint is a part of what a power loss may hurt.
+"""The run of a real stream: Spark takes files from a folder, and a power loss may hurt its checkpoint as well.
 
-``python -m coprlake.testing.torture.crash_stream FOLDER`` is recorded. Spark knows files by their paths, so a state is put
-back where it was recorded. There, with one more file in the folder, the stream is started again: every line of every
-file must be in the table once.
+``python -m coprlake.testing.torture.crash_stream FOLDER`` is recorded. Spark knows files by their paths, so a state is
+put back where it was recorded. There, with one more file in the folder, the stream is started again: every line of
+every file must be in the table once.
 """
 
 import sys
