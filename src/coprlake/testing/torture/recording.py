@@ -35,7 +35,7 @@ class UnknownOperationError(Exception):
 def missing_strace() -> str | None:
     """Why nothing can be recorded here; None if it can."""
     if shutil.which("strace") is None:
-        return "strace is not installed; `apt-get install strace`, or `make venv` as a user who may"
+        return "strace is not installed; `apt-get install strace`, or `make setup` as a user who may"
     tried = subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], capture_output=True, text=True, check=False)
     return None if tried.returncode == 0 else f"strace does not work here: {tried.stderr.strip()[:200]}"
 
