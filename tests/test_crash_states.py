@@ -15,12 +15,12 @@ from coprlake.testing.torture.crash_model import (
     Loss,
     Mark,
     NameChange,
-    Omission,
+    Operation,
     Sync,
     crashes,
-    omissions,
 )
 from coprlake.testing.torture.crash_states import Checker, record_jobs, scratch_folder, shuffled
+from coprlake.testing.torture.omissions import Omission, omissions
 from coprlake.testing.torture.outcome import Outcome
 from coprlake.testing.torture.recording import missing_strace, parse
 
@@ -35,7 +35,7 @@ without_strace = pytest.mark.skipif(missing_strace() is not None, reason=str(mis
 # --- the model ---
 
 FILE, FOLDER = 2, 1
-OPERATIONS = [
+OPERATIONS: list[Operation] = [
     NameChange("mkdir a", FOLDER, None, (0, "a"), is_folder=True),
     NameChange("create a/x", FILE, None, (FOLDER, "x")),
     DataChange("write a/x", FILE, 0, b"0123456789"),
@@ -85,12 +85,12 @@ def test_a_part_of_the_bytes_may_be_there() -> None:
 
 
 def test_a_sync_covers_only_what_had_ended_when_it_began() -> None:
-    operations = [*OPERATIONS[:3], Sync("sync a/x", FILE, 2)]
+    operations: list[Operation] = [*OPERATIONS[:3], Sync("sync a/x", FILE, 2)]
     assert Disk(operations).pending(4) == ([0, 1], {FILE: 10})
 
 
 def test_a_sync_that_is_left_out_is_needed_unless_another_makes_up_for_it() -> None:
-    twice = [*OPERATIONS[:7], Sync("sync a again", FOLDER, 7), Mark({"may": []})]
+    twice: list[Operation] = [*OPERATIONS[:7], Sync("sync a again", FOLDER, 7), Mark({"may": []})]
     needed = {omission.text: omission.is_needed for omission in omissions(Disk(twice))}
     assert needed == {"sync a/x": True, "sync a": False, "sync .": True, "sync a again": False}
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from coprlake.testing.torture.crash_checks import CrashError
-from coprlake.testing.torture.crash_model import Crash, Disk, Loss, Mark, Sync, crashes
+from coprlake.testing.torture.crash_model import Crash, Disk, Sync, crashes, everything_lost
 from coprlake.testing.torture.crash_states import materialise, scratch_folder
 from coprlake.testing.torture.crash_stream import JOB, check_restart
 from coprlake.testing.torture.recording import missing_strace, record
@@ -32,8 +32,7 @@ class Stream:
         command = [sys.executable, "-m", "coprlake.testing.torture.crash_stream", str(root)]
         self.disk = Disk(record(command, root, trace, seconds=300)[JOB])
         self._folder = root / JOB
-        acknowledged = [n + 1 for n, each in enumerate(self.disk.operations) if isinstance(each, Mark)]
-        self.first_batch, self.last_batch = acknowledged[-3], acknowledged[-1]
+        self.first_batch, _, self.last_batch = self.disk.marks[-3:]
 
     def restart(self, spark: SparkSession, disk: Disk, crash: Crash) -> bool:
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -52,15 +51,10 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
         yield Stream(root, folder / "trace")
 
 
-def everything(disk: Disk, length: int) -> Crash:
-    names, data = disk.pending(length)
-    return Crash(length, frozenset(names), tuple((node, Loss("none")) for node in data))
-
-
 def test_what_a_batch_brought_is_there_once_after_the_stream_starts_again(stream: Stream, spark: SparkSession) -> None:
     disk = stream.disk
     for length in (stream.first_batch, stream.last_batch):
-        assert stream.restart(spark, disk, everything(disk, length)), (
+        assert stream.restart(spark, disk, everything_lost(disk, length)), (
             "an unsynced checkpoint of a done batch is no matter"
         )
     chance = random.Random(SEED)
@@ -80,4 +74,4 @@ def test_a_checkpoint_that_is_not_synced_before_the_commit_doubles_records(strea
         ]
     )
     with pytest.raises(CrashError, match="expected exactly"):
-        stream.restart(spark, careless, everything(careless, stream.last_batch))
+        stream.restart(spark, careless, everything_lost(careless, stream.last_batch))

@@ -11,6 +11,7 @@ import os
 import random
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -162,7 +163,7 @@ def delete(job: Job) -> None:
         gone = [number for number in job.mark.present if number % divisor == 0]
         left = [number for number in job.mark.present if number % divisor != 0]
         doomed = OneOf("id", tuple(gone))
-        job.mark.step(left, lambda doomed=doomed: table.delete(doomed))
+        job.mark.step(left, partial(table.delete, doomed))
 
 
 def vacuum(job: Job) -> None:
@@ -219,7 +220,7 @@ def stream(job: Job) -> None:
         wide = WIDE + 100 * batch if batch == 2 else 0
         numbers = job.numbers(job.chance.randint(2, 4), wide)
         after = [*job.mark.present, *numbers]
-        job.mark.step(after, lambda b=batch, n=numbers: stream_batch(job.path, b, n), batch=[batch, numbers])
+        job.mark.step(after, partial(stream_batch, job.path, batch, numbers), batch=[batch, numbers])
 
 
 def stream_batch(path: Path, batch: int, numbers: list[int]) -> None:

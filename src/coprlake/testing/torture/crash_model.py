@@ -151,6 +151,12 @@ class Disk:
         begins = [n for n, each in enumerate(self.operations) if isinstance(each, Mark) and each.said.get("begin")]
         return max(begins, default=-1) + 1
 
+    @property
+    def marks(self) -> list[int]:
+        """The moments of interest at which the program had just said something."""
+        numbers = range(max(self.first - 1, 0), len(self.operations))
+        return [number + 1 for number in numbers if isinstance(self.operations[number], Mark)]
+
     def said(self, length: int) -> Mapping[str, Any]:
         """What the program said last before this moment."""
         marks = [each.said for each in self.operations[:length] if isinstance(each, Mark)]
@@ -205,16 +211,17 @@ class Disk:
 
     def describe(self, crash: Crash) -> str:
         """The crash in words."""
-        lost = [f"not: {_text(self.operations[number])}" for number in sorted(crash.names)]
+        lost = [f"not: {text_of(self.operations[number])}" for number in sorted(crash.names)]
         for node, loss in crash.data:
             path = next(each.text for each in self.operations if isinstance(each, DataChange) and each.node == node)
             span = f" at {loss.start}" + (f" to {loss.end}" if loss.end else "")
             lost.append(f"{loss.kind}{'' if loss.kind == 'none' else span} of the bytes: {path}")
-        last = _text(self.operations[crash.length - 1]) if crash.length else "nothing"
+        last = text_of(self.operations[crash.length - 1]) if crash.length else "nothing"
         return f"after {crash.length} operations (the last: {last}); lost: {'; '.join(lost) or 'nothing'}"
 
 
-def _text(operation: Operation) -> str:
+def text_of(operation: Operation) -> str:
+    """The operation in words."""
     return f"mark {dict(operation.said)}"[:120] if isinstance(operation, Mark) else operation.text
 
 
@@ -258,8 +265,8 @@ def _walk(entries: dict[int, dict[str, int]], written: dict[int, bytearray], nod
 def crashes(disk: Disk, length: int, chance: random.Random, mixtures: int = 4) -> list[Crash]:
     """The crashes of one moment that are worth a look: each loss alone, all but one, suffixes, mixtures by chance."""
     names, data = disk.pending(length)
-    everything = tuple((node, Loss("none")) for node in data)
-    found = [Crash(length), Crash(length, frozenset(names), everything), Crash(length, frozenset(), everything)]
+    worst = everything_lost(disk, length)
+    found = [Crash(length), worst, Crash(length, data=worst.data)]
     found += [Crash(length, frozenset({name})) for name in names]
     found += [Crash(length, frozenset(names) - {name}) for name in names]
     found += [Crash(length, frozenset(names[place:])) for place in range(len(names))]
@@ -270,6 +277,12 @@ def crashes(disk: Disk, length: int, chance: random.Random, mixtures: int = 4) -
         hurt = {node: chance.choice(losses(size, chance)) for node, size in data.items() if chance.random() < 0.5}
         found.append(Crash(length, lost, tuple(hurt.items())))
     return list(dict.fromkeys(found))
+
+
+def everything_lost(disk: Disk, length: int) -> Crash:
+    """The crash that loses all that it may."""
+    names, data = disk.pending(length)
+    return Crash(length, frozenset(names), tuple((node, Loss("none")) for node in data))
 
 
 def losses(size: int, chance: random.Random) -> list[Loss]:
@@ -285,56 +298,3 @@ def losses(size: int, chance: random.Random) -> list[Loss]:
         Loss("zeros", 0),
         Loss("hole", hole[0], max(hole[1], hole[0] + 1)),
     ]
-
-
-@dataclass(frozen=True)
-class Omission:
-    """A run without one of its syncs.
-
-    Attributes:
-        disk: the run.
-        text: the sync.
-        is_needed: whether something that it covered may now be lost after an acknowledgement; if not, another sync
-            makes up for it in time.
-        covered: what it made durable.
-        crashes: what only the omission makes possible.
-    """
-
-    disk: Disk
-    text: str
-    is_needed: bool
-    covered: list[str]
-    crashes: list[Crash]
-
-
-def omissions(disk: Disk) -> Iterator[Omission]:
-    """The run without each of its syncs, one at a time.
-
-    Crashes come at moments at which something was just acknowledged, and at the last moment before another sync makes
-    up for the one that is missing.
-    """
-    end = len(disk.operations)
-    marks = {number + 1 for number in range(end) if isinstance(disk.operations[number], Mark)}
-    for number in range(disk.first, end):
-        sync = disk.operations[number]
-        if not isinstance(sync, Sync):
-            continue
-        weaker = disk.without(number)
-        changed = [n for n in range(number) if weaker.durable_at[n] > disk.durable_at[n]]
-        ends = {min(weaker.durable_at[n] - 1, end) for n in changed}
-        found: list[Crash] = []
-        is_needed = False
-        for length in sorted(each for each in marks | ends if each > number):
-            own = [n for n in changed if disk.durable_at[n] <= length < weaker.durable_at[n]]
-            is_needed = is_needed or (length in marks and bool(own))
-            found += _losing(disk, length, own)
-        yield Omission(weaker, sync.text, is_needed, [_text(disk.operations[n]) for n in changed], found)
-
-
-def _losing(disk: Disk, length: int, numbers: Sequence[int]) -> list[Crash]:
-    """Crashes that lose these operations, together or alone."""
-    names = frozenset(n for n in numbers if isinstance(disk.operations[n], NameChange))
-    nodes = {each.node for n in numbers if isinstance(each := disk.operations[n], DataChange)}
-    found = [Crash(length, names)] if names else []
-    found += [Crash(length, data=((node, loss),)) for node in nodes for loss in (Loss("none"), Loss("zeros"))]
-    return found + [Crash(length, frozenset({name})) for name in names if len(names) > 1]

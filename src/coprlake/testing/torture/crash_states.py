@@ -15,12 +15,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from coprlake.errors import CoprlakeError
+from coprlake.errors import CoprlakeError, UsageError
 from coprlake.testing.torture.crash_checks import CrashError, check
 from coprlake.testing.torture.crash_jobs import LONG_AGO_NS, TABLE
-from coprlake.testing.torture.crash_model import Crash, Disk, Tree, crashes
+from coprlake.testing.torture.crash_model import Crash, Disk, Tree, crashes, everything_lost
 from coprlake.testing.torture.outcome import Budget, Failure, Outcome
-from coprlake.testing.torture.recording import record
+from coprlake.testing.torture.recording import missing_strace, record
 
 
 def run(seed: int, seconds: float, folder: Path, cases: int | None = None) -> Outcome:
@@ -28,7 +28,12 @@ def run(seed: int, seconds: float, folder: Path, cases: int | None = None) -> Ou
 
     When all states of one recording were seen, another is made with choices of its own. Names and times in the files
     differ from run to run; which operations are lost does not.
+
+    Raises:
+        UsageError: strace is missing.
     """
+    if (problem := missing_strace()) is not None:
+        raise UsageError(problem)
     outcome = Outcome()
     budget = Budget(outcome, seconds, cases)
     with scratch_folder(folder) as scratch:
@@ -73,14 +78,17 @@ def record_jobs(seed: int, scratch: Path, names: Sequence[str] = ()) -> dict[str
 
 
 def shuffled(disks: dict[str, Disk], seed: int) -> Iterator[tuple[str, Crash]]:
-    """All crashes of all jobs, in an order that mixes them; each job has its share of the beginning."""
+    """All crashes of all jobs, in an order that mixes them; each job has its share of the beginning.
+
+    The worst crashes come first: all that may be lost is lost when something was just acknowledged.
+    """
     chance = random.Random(seed)
     queues = []
     for name, disk in disks.items():
         lengths = range(disk.first, len(disk.operations) + 1)
         found = [(name, crash) for length in lengths for crash in crashes(disk, length, chance)]
         chance.shuffle(found)
-        queues.append(found)
+        queues.append([(name, everything_lost(disk, length)) for length in disk.marks] + found)
     for turn in itertools.zip_longest(*queues):
         yield from (each for each in turn if each is not None)
 
