@@ -6,6 +6,7 @@ An empty commit is the worst: every reader of Delta takes it for a commit that d
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -64,8 +65,12 @@ def _commit_problems(
     for number, name in sorted(names.commits.items()):
         if sizes[name].size_bytes == 0:
             yield empty_commit(folder, number)
-        elif read and (what := _unless_gone(lambda name=name: _commit_fault(_bytes(folder, name)))):
+        elif read and (what := _unless_gone(partial(_commit_file_fault, folder, name))):
             yield _commit_problem(folder, number, what)
+
+
+def _commit_file_fault(folder: Folder, name: str) -> str | None:
+    return _commit_fault(_bytes(folder, name))
 
 
 def _commit_fault(data: bytes) -> str | None:
@@ -102,13 +107,13 @@ def _broken_checkpoints(
     for name, whole in [*own, *beside]:
         if sizes[name].size_bytes == 0:
             yield name, "an empty file"
-        elif read and (what := _unless_gone(lambda name=name, whole=whole: _checkpoint_fault(folder, name, whole))):
+        elif read and (what := _unless_gone(partial(_checkpoint_fault, folder, name, whole))):
             yield name, what
 
 
 def _checkpoint_fault(folder: Folder, name: str, whole: bool) -> str | None:
     if name.endswith(".json"):
-        return _commit_fault(_bytes(folder, name))
+        return _commit_file_fault(folder, name)
     try:
         # not mapped: it may be another writer's, and be replaced while it is read
         with folder.filesystem.open_input_file(folder.path(f"{LOG}/{name}")) as source, pq.ParquetFile(source) as file:
