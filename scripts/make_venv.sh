@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the virtual environment: finds a Python, and installs what is missing of Debian's packages for venv and Java.
+# Makes the virtual environment: finds a Python, and installs what is missing of Debian's packages for venv, Java and strace.
 set -eu
 venv=$1
 python=${PYTHON:-python3}
@@ -26,6 +26,17 @@ if ! command -v java >/dev/null 2>&1 || [ "$(java_version)" -lt 17 ] 2>/dev/null
     if command -v apt-get >/dev/null 2>&1; then
         echo "setup: installing a Java runtime"
         { as_root apt-get update -qq && as_root apt-get install -y -qq default-jre-headless >/dev/null; } || echo "setup: $advice" >&2
+    else
+        echo "setup: $advice" >&2
+    fi
+fi
+
+# The tests of power losses record with strace; everything else works without.
+if ! command -v strace >/dev/null 2>&1; then
+    advice="install strace: the tests of power losses need it, nothing else does"
+    if command -v apt-get >/dev/null 2>&1; then
+        echo "setup: installing strace"
+        { as_root apt-get update -qq && as_root apt-get install -y -qq strace >/dev/null; } || echo "setup: $advice" >&2
     else
         echo "setup: $advice" >&2
     fi

@@ -1,8 +1,10 @@
 """Which stream is this? The checkpoint of a query says, and the table's log knows what it has done."""
 
 import json
+from contextlib import suppress
+from pathlib import Path
 
-from coprlake.errors import UsageError
+from coprlake.errors import NotFoundError, StorageError, UsageError
 from coprlake.files import Folder
 from coprlake.table.delta_log import DeltaLog
 
@@ -22,7 +24,7 @@ def application_of(checkpoint: str, log: DeltaLog, name: str = "") -> str:
         return name
     if not checkpoint:
         raise UsageError('a stream needs a checkpoint to go on after a crash; say .option("checkpointLocation", ...)')
-    folder = Folder.of(checkpoint.removeprefix("file:") if checkpoint.startswith("file:/") else checkpoint)
+    folder = _folder(checkpoint)
     try:
         identity = str(json.loads(folder.read("metadata"))["id"])
     except (OSError, ValueError, KeyError) as error:
@@ -35,6 +37,29 @@ def application_of(checkpoint: str, log: DeltaLog, name: str = "") -> str:
             "the new ones for these; choose another name, or the checkpoint of that stream"
         )
     return application
+
+
+def sync_checkpoint(checkpoint: str) -> None:
+    """Return when what Spark wrote to a local checkpoint will survive a loss of power; Spark itself syncs nothing.
+
+    A batch must not be in the table before that: with a checkpoint that has lost it, Spark would give its number to
+    other records, which would then be taken for done, or it would begin anew under another id, and double everything.
+    """
+    folder = _folder(checkpoint)
+    if not folder.is_local:
+        return
+    logs = [entry.name for log in ("offsets", "sources", "commits") for entry in folder.list(log)]
+    above = {str(parent) for name in logs for parent in Path(name).parents if str(parent) != "."}
+    for name in ["metadata", *logs, *sorted(above), ""]:
+        with suppress(NotFoundError):  # Spark removes old files meanwhile
+            folder.sync_file(name)
+    for parent in Path(folder.root).parents:
+        with suppress(StorageError):  # a folder that we may pass through and not read was not made by us
+            Folder.of(parent).sync_file("")
+
+
+def _folder(checkpoint: str) -> Folder:
+    return Folder.of(checkpoint.removeprefix("file:") if checkpoint.startswith("file:/") else checkpoint)
 
 
 def _has_batches(checkpoint: Folder, log: str) -> bool:

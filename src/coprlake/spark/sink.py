@@ -17,7 +17,7 @@ from pyspark.sql.datasource import (
 from coprlake import __version__
 from coprlake.records import SCHEMA
 from coprlake.spark.builds import check_build
-from coprlake.spark.checkpoints import application_of
+from coprlake.spark.checkpoints import application_of, sync_checkpoint
 from coprlake.spark.joining import Part, discard, join
 from coprlake.spark.options import WriteSettings
 from coprlake.spark.tables import opened_or_created
@@ -85,10 +85,13 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
 
     def __init__(self, settings: WriteSettings, schema: pa.Schema, checkpoint: str) -> None:
         super().__init__(settings, schema)
+        self._checkpoint = checkpoint
         self._application = application_of(checkpoint, self._log(), settings.application)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """All tasks of a batch are done."""
+        if self._checkpoint:
+            sync_checkpoint(self._checkpoint)
         note = {"operation": "append", "engine": "spark", "stream": self._application, "batch": batchId}
         join(self._log(), self._parts(messages), note=note, once=Transaction(self._application, batchId))
 

@@ -16,7 +16,7 @@ from coprlake.errors import UsageError
 from coprlake.files import Folder
 from coprlake.ingestion import IngestReport
 from coprlake.intake.options import IntakeReport, ReadOptions
-from coprlake.spark.checkpoints import application_of
+from coprlake.spark.checkpoints import application_of, sync_checkpoint
 from coprlake.spark.tasks import WriteTask
 from coprlake.store import Table
 from coprlake.table.delta_log import DeltaLog, Transaction
@@ -116,6 +116,7 @@ def start(
             log.sync_to(log.version)  # Spark forgets the batch after this: it must be on disk
             report = IngestReport(IntakeReport())
         else:
+            sync_checkpoint(checkpoint)
             report = write(batch, Transaction(application, number))
         if settings.on_batch is not None:
             settings.on_batch(_batch_report(number, report, time.perf_counter() - started, last))
