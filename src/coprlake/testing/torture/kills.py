@@ -29,7 +29,7 @@ KINDS: Final = (
     *("append", "append-columns", "append-commits", "ingest", "stream-batch", "optimize", "optimize-full"),
     *("delete", "vacuum", "index", "create"),
 )
-ROUND_STEPS: Final = 10
+ROUND_STEPS: Final = 14
 SPARK_SECONDS: Final = 120.0
 """A torture that has at least so much time kills Spark's processes as well."""
 SPARK_SHARE: Final = 0.45
@@ -98,8 +98,8 @@ class Victim:
         self._next = 0
         self._batch = 0
         create_table(path, schema=ID, partition_by=self._partition_by)
-        self._append(24)
-        self._append(8)
+        self._append(12)
+        self._append(2)
 
     def suffer(self, step: Step) -> tuple[Step, bool]:
         """Run a step and check what is left; the step with its moment, and whether the process was killed.
@@ -219,16 +219,16 @@ class Victim:
     def _check(self, step: Step) -> None:
         """Sound, also after a vacuum; and the next operation works."""
         table = open_table(self._path)
-        if self._chance.random() < 0.5:
+        if self._chance.random() < 0.3:
             check_sound(self._path, sorted(self._ids.elements()))
         else:  # leave what the dead process left
             report = table.verify()
             if not report.is_sound or report.rows != self._ids.total():
                 raise LostError(f"not sound: {report}")
-        self._append(2)
+        self._append(1)
         if Counter(ids(table)) != self._ids:  # by the object that was opened before
             raise LostError(f"after the next append: {difference(Counter(ids(table)), [self._ids])}")
-        if self._chance.random() < 0.1:
+        if self._chance.random() < 0.05:
             total = open_table(self._path).query("fetch logs | summarize n = count()").arrow().column("n")[0].as_py()
             if total != self._ids.total():
                 raise LostError(f"a query counts {total} records of {self._ids.total()}")
