@@ -24,7 +24,7 @@ from coprlake.config import (
     SLOT_COUNT,
     Rules,
 )
-from coprlake.errors import UsageError
+from coprlake.errors import ConflictError, UsageError
 from coprlake.files import Folder, storage_error
 from coprlake.kernel import I64Array
 from coprlake.predicate.required import Profile
@@ -217,7 +217,11 @@ class MutableSegment:
         self._open_writer().close()
         self._folder.sync(self.name)
         entry = self._folder.entry(self.name)
-        assert entry is not None
+        if entry is None:
+            raise ConflictError(
+                f"{self._folder.path(self.name)}: the file was removed while it was written, perhaps by a vacuum; "
+                "nothing was committed, try again"
+            )
         return entry.size_bytes
 
     def _close_batch(self, batch: pa.Table) -> None:
@@ -244,7 +248,10 @@ class MutableSegment:
 
     def _scratch_folder(self) -> str | None:
         if self.options.scratch_folder is not None:
-            os.makedirs(self.options.scratch_folder, exist_ok=True)  # noqa: PTH103
+            try:
+                os.makedirs(self.options.scratch_folder, exist_ok=True)  # noqa: PTH103
+            except OSError as error:
+                raise storage_error(self.options.scratch_folder, error) from error
         return self.options.scratch_folder
 
     def _remove_files(self) -> None:

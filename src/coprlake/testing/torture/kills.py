@@ -12,7 +12,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from coprlake.records import DAY
 from coprlake.store import create_table, open_table
 from coprlake.testing.faults import check_sound, ids, record
 from coprlake.testing.torture.jobs import ID, applied, records
-from coprlake.testing.torture.lives import DEADLY, Ended, Fault, Lives
+from coprlake.testing.torture.lives import ANY, DEADLY, WRITING, Ended, Fault, Lives
 from coprlake.testing.torture.outcome import Budget, Failure, Outcome
 
 PARTITIONS: Final[tuple[tuple[str, ...], ...]] = ((DAY,), (), ("source",), (DAY, "source"))
@@ -33,9 +33,6 @@ ROUND_STEPS: Final = 14
 SPARK_SECONDS: Final = 120.0
 """A torture that has at least so much time kills Spark's processes as well."""
 SPARK_SHARE: Final = 0.45
-FIRST_SECONDS: Final = 0.3
-FIRST_COUNT: Final = 120
-"""What a job is taken to need before one was seen to its end."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,7 @@ class Step:
         chance: the seed for what the command does.
         share: the moment as a part of what the whole command takes, 0 to 1; a little more to let it end.
         by_operation: whether that is a part of its file operations, or of its time.
+        kinds: which operations count.
         at: the operation, where it is known: of a step that was run.
         seconds: the time, where it is known.
     """
@@ -55,6 +53,7 @@ class Step:
     chance: int
     share: float
     by_operation: bool
+    kinds: int = ANY
     at: int | None = None
     seconds: float | None = None
 
@@ -64,13 +63,18 @@ class Measures:
     """How long commands take, and how many operations they do; learnt from those that live to their end."""
 
     seconds: dict[str, float] = field(default_factory=dict)
-    counts: dict[str, float] = field(default_factory=dict)
+    counts: dict[tuple[str, int], float] = field(default_factory=dict)
 
-    def learn(self, kind: str, seconds: float, count: int | None) -> None:
+    def knows(self, step: Step) -> bool:
+        """Whether such a command was seen to its end: before, nobody can tell where its middle is."""
+        return (step.kind, step.kinds) in self.counts if step.by_operation else step.kind in self.seconds
+
+    def learn(self, step: Step, seconds: float, count: int | None) -> None:
         """Take in one that lived."""
-        self.seconds[kind] = 0.5 * (self.seconds.get(kind, seconds) + seconds)
+        self.seconds[step.kind] = 0.5 * (self.seconds.get(step.kind, seconds) + seconds)
         if count is not None:
-            self.counts[kind] = 0.5 * (self.counts.get(kind, count) + count)
+            key = (step.kind, step.kinds)
+            self.counts[key] = 0.5 * (self.counts.get(key, count) + count)
 
 
 class LostError(AssertionError):
@@ -110,7 +114,7 @@ class Victim:
         job, arguments = self._order(step)
         before = self._next
         fault, seconds = self._moment(step)
-        step = Step(step.kind, step.chance, step.share, step.by_operation, fault.at if fault else None, seconds)
+        step = replace(step, at=fault.at if fault else None, seconds=seconds)
         begun = time.monotonic()
         ended = self._lives.run(job, fault, seconds, **arguments)
         if ended.hung:
@@ -120,7 +124,7 @@ class Victim:
                 raise LostError(f"the command failed instead of being killed: {error}")
             if ended.code != 0 or ended.last("code"):
                 raise LostError(f"the command ended with {ended.code}: {ended.told}")
-            self._measures.learn(step.kind, time.monotonic() - begun, ended.last("count"))
+            self._measures.learn(step, time.monotonic() - begun, ended.last("count"))
         self._settle(step, ended, before)
         if step.kind in ("ingest", "stream-batch") and ended.was_killed:
             self._repeat(step, job, arguments)
@@ -156,16 +160,17 @@ class Victim:
         return step.kind, {"path": path}
 
     def _moment(self, step: Step) -> tuple[Fault | None, float | None]:
+        """The fault that kills the process, or the seconds after which it is killed; neither to let it live."""
         folder = str(self._path.parent)
+        is_known = self._measures.knows(step)
         if step.by_operation and self._lives.has_faults:
             at = step.at
             if at is None:
-                at = int(step.share * self._measures.counts.get(step.kind, FIRST_COUNT))
-            return Fault(folder, at, how=DEADLY), None
-        seconds = step.seconds
-        if seconds is None:
-            seconds = step.share * self._measures.seconds.get(step.kind, FIRST_SECONDS)
-        return None, seconds
+                at = int(step.share * self._measures.counts[step.kind, step.kinds]) if is_known else -1
+            return Fault(folder, at, step.kinds, how=DEADLY), None
+        if step.seconds is not None or not is_known:
+            return None, step.seconds
+        return None, step.share * self._measures.seconds[step.kind]
 
     def _settle(self, step: Step, ended: Ended, first: int) -> None:
         """Find out which of the states that are allowed the table is in."""
@@ -250,21 +255,26 @@ def difference(present: Counter[int], allowed: Sequence[Counter[int]]) -> str:
 # --- rounds ---
 
 
-def drawn_steps(chance: random.Random) -> list[Step]:
+def drawn_steps(chance: random.Random, kinds: Sequence[str] = KINDS) -> list[Step]:
     """The steps of a round: commands in any order, moments over their whole course."""
-    return [
-        Step(chance.choice(KINDS), chance.randrange(1 << 30), chance.uniform(0, 1.03), chance.random() < 0.65)
-        for _ in range(ROUND_STEPS)
-    ]
+    steps = []
+    for _ in range(ROUND_STEPS):
+        share = chance.uniform(*chance.choice(((0, 1.02), (0.6, 1.02))))  # commits are near the end
+        by_operation = chance.random() < 0.65
+        operations = chance.choice((ANY, WRITING))
+        steps.append(Step(chance.choice(kinds), chance.randrange(1 << 30), share, by_operation, operations))
+    return steps
 
 
-def replay(folder: str | Path, partition_by: Sequence[str], steps: Sequence[dict[str, Any]]) -> None:
-    """Run the steps of a failure again.
+def replay(
+    folder: str | Path, partition_by: Sequence[str], steps: Sequence[dict[str, Any]], *, setup: str = ""
+) -> None:
+    """Run the steps of a failure again; `setup` as in `run`.
 
     Raises:
         AssertionError: it fails again.
     """
-    with Lives(Path(folder) / "server") as lives:
+    with Lives(Path(folder) / "server", setup=setup) as lives:
         _suffer_all(Path(folder), lives, Measures(), partition_by, [Step(**step) for step in steps])
 
 
@@ -293,7 +303,7 @@ def _smallest(
 def _run_round(number: int, seed: int, folder: Path, lives: Lives, measures: Measures, tally: "_Tally") -> None:
     chance = random.Random(f"{seed} {number}")
     partition_by = chance.choice(PARTITIONS)
-    steps = drawn_steps(chance)
+    steps = drawn_steps(chance, tally.kinds)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     taken: list[Step] = []
@@ -318,6 +328,7 @@ def _run_round(number: int, seed: int, folder: Path, lives: Lives, measures: Mea
 class _Tally:
     outcome: Outcome
     budget: Budget
+    kinds: Sequence[str] = KINDS
 
 
 def run(
@@ -327,6 +338,7 @@ def run(
     cases: int | None = None,
     *,
     setup: str = "",
+    kinds: Sequence[str] = KINDS,
     spark: bool | None = None,
 ) -> Outcome:
     """Kill for as long as told; a case is a process that was killed.
@@ -337,6 +349,7 @@ def run(
         folder: to work in.
         cases: to stop after.
         setup: Python code that breaks the product in the processes that are killed, to see that this is noticed.
+        kinds: the commands that are killed, of `KINDS`.
         spark: whether Spark's processes are killed as well; by default if there is time, and no number of cases.
     """
     folder = Path(folder)
@@ -354,7 +367,7 @@ def run(
     with Lives(folder / "server", setup=setup) as lives:
         number = 0
         while not budget.is_spent:
-            _run_round(number, seed, folder / "round", lives, measures, _Tally(outcome, budget))
+            _run_round(number, seed, folder / "round", lives, measures, _Tally(outcome, budget, kinds))
             number += 1
     shutil.rmtree(folder / "round", ignore_errors=True)
     return outcome
