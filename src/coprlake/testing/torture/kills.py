@@ -29,6 +29,8 @@ KINDS: Final = (
     *("append", "append-columns", "append-commits", "ingest", "stream-batch", "optimize", "optimize-full"),
     *("delete", "vacuum", "index", "create"),
 )
+COMMITTING: Final = ("append", "append-columns", "append-commits", "stream-batch", "delete")
+"""Commands that tell when they are about to commit."""
 ROUND_STEPS: Final = 14
 SPARK_SECONDS: Final = 120.0
 """A torture that has at least so much time kills Spark's processes as well."""
@@ -45,6 +47,7 @@ class Step:
         share: the moment as a part of what the whole command takes, 0 to 1; a little more to let it end.
         by_operation: whether that is a part of its file operations, or of its time.
         kinds: which operations count.
+        in_commit: count only from the moment at which the command is about to commit.
         at: the operation, where it is known: of a step that was run.
         seconds: the time, where it is known.
     """
@@ -54,8 +57,14 @@ class Step:
     share: float
     by_operation: bool
     kinds: int = ANY
+    in_commit: bool = False
     at: int | None = None
     seconds: float | None = None
+
+    @property
+    def key(self) -> tuple[str, int, bool]:
+        """What its number of operations depends on."""
+        return self.kind, self.kinds, self.in_commit
 
 
 @dataclass
@@ -63,18 +72,17 @@ class Measures:
     """How long commands take, and how many operations they do; learnt from those that live to their end."""
 
     seconds: dict[str, float] = field(default_factory=dict)
-    counts: dict[tuple[str, int], float] = field(default_factory=dict)
+    counts: dict[tuple[str, int, bool], float] = field(default_factory=dict)
 
     def knows(self, step: Step) -> bool:
         """Whether such a command was seen to its end: before, nobody can tell where its middle is."""
-        return (step.kind, step.kinds) in self.counts if step.by_operation else step.kind in self.seconds
+        return step.key in self.counts if step.by_operation else step.kind in self.seconds
 
     def learn(self, step: Step, seconds: float, count: int | None) -> None:
         """Take in one that lived."""
         self.seconds[step.kind] = 0.5 * (self.seconds.get(step.kind, seconds) + seconds)
         if count is not None:
-            key = (step.kind, step.kinds)
-            self.counts[key] = 0.5 * (self.counts.get(key, count) + count)
+            self.counts[step.key] = 0.5 * (self.counts.get(step.key, count) + count)
 
 
 class LostError(AssertionError):
@@ -166,8 +174,8 @@ class Victim:
         if step.by_operation and self._lives.has_faults:
             at = step.at
             if at is None:
-                at = int(step.share * self._measures.counts[step.kind, step.kinds]) if is_known else -1
-            return Fault(folder, at, step.kinds, how=DEADLY), None
+                at = int(step.share * self._measures.counts[step.key]) if is_known else -1
+            return Fault(folder, at, step.kinds, how=DEADLY, delayed=step.in_commit), None
         if step.seconds is not None or not is_known:
             return None, step.seconds
         return None, step.share * self._measures.seconds[step.kind]
@@ -259,10 +267,12 @@ def drawn_steps(chance: random.Random, kinds: Sequence[str] = KINDS) -> list[Ste
     """The steps of a round: commands in any order, moments over their whole course."""
     steps = []
     for _ in range(ROUND_STEPS):
-        share = chance.uniform(*chance.choice(((0, 1.02), (0.6, 1.02))))  # commits are near the end
-        by_operation = chance.random() < 0.65
-        operations = chance.choice((ANY, WRITING))
-        steps.append(Step(chance.choice(kinds), chance.randrange(1 << 30), share, by_operation, operations))
+        kind = chance.choice(kinds)
+        by_operation = chance.random() < 0.75
+        operations, in_commit = chance.choice(((ANY, False), (WRITING, False), (ANY, True), (ANY, True)))
+        in_commit = in_commit and by_operation and kind in COMMITTING
+        share = chance.uniform(0, 1.02)
+        steps.append(Step(kind, chance.randrange(1 << 30), share, by_operation, operations, in_commit))
     return steps
 
 

@@ -57,7 +57,7 @@ class Fault:
         jump: seconds by which it jumps at the operation `jump_at`.
         jump_at: the operation; -1 for none.
         files_follow: whether synced files get the wrong time.
-        delayed: the job itself says from when on operations count.
+        delayed: operations count from the moment at which the job tells what it begins.
     """
 
     folder: str
@@ -122,6 +122,7 @@ class World:
     def __init__(self, descriptor: int, fault: Fault | None) -> None:
         self._descriptor = descriptor
         self._fault = fault
+        self._is_armed = False
         self._library = ctypes.CDLL(None) if "faulty_files.so" in os.environ.get("LD_PRELOAD", "") else None
         if self._library is not None:
             self._library.coprlake_fired.restype = ctypes.c_char_p
@@ -130,12 +131,15 @@ class World:
     def tell(self, **values: Any) -> None:
         """Let the harness know, at once: this process may not live much longer."""
         os.write(self._descriptor, json.dumps(values).encode() + b"\n")
+        if "begin" in values and not self._is_armed:
+            self.arm()
 
     def arm(self) -> None:
         """From here on operations count."""
         fault = self._fault
         if self._library is None or fault is None:
             return
+        self._is_armed = True
         number = ctypes.c_long
         self._library.coprlake_clock(number(fault.clock), number(fault.jump), number(fault.jump_at), fault.files_follow)
         self._library.coprlake_arm(fault.folder.encode(), fault.kinds, number(fault.at), fault.error, fault.how)
@@ -325,7 +329,7 @@ class Lives:
 
 def main() -> None:
     """The server's process: ``python -m coprlake.testing.torture.lives DESCRIPTOR``."""
-    serve(int(sys.argv[1]))
+    import_module("coprlake.testing.torture.lives").serve(int(sys.argv[1]))  # not of __main__: jobs import it, too
 
 
 if __name__ == "__main__":
