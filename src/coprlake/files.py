@@ -10,7 +10,7 @@ import os
 import uuid
 import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -18,6 +18,9 @@ import pyarrow as pa
 from pyarrow import fs
 
 from coprlake.errors import NotFoundError, StorageError, UsageError
+
+UNFINISHED: Final = ".tmp"
+"""The end of the name of a file of the log that is being written; readers of Delta tables pass over it."""
 
 
 class FileEntry(NamedTuple):
@@ -132,6 +135,76 @@ class Folder:
                 _sync_path(self.path(name))
                 self._sync_folder(name)
 
+    def place(self, name: str, data: bytes) -> bool:
+        """Put a new file where nobody has one, whole and synced; False if the name is taken. For local folders.
+
+        The folder above must be there. A reader, or a loss of power, finds the whole file or none. The name itself is
+        safe when `sync_names` has returned.
+        """
+        path = self.path(name)
+        parent, _, own = path.rpartition("/")
+        unfinished = f"{parent}/.{own}.{uuid.uuid4().hex}{UNFINISHED}"
+        with _storage_errors(path):
+            try:
+                with Path(unfinished).open("xb") as file:
+                    file.write(data)
+                _sync_path(unfinished)
+                try:
+                    os.link(unfinished, path)
+                except OSError as error:
+                    if _is_same_file(unfinished, path):  # a network said that it failed, and it had not
+                        return True
+                    if isinstance(error, FileExistsError):
+                        return False
+                    raise
+                return True
+            finally:
+                Path(unfinished).unlink(missing_ok=True)
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a small file, copied: it may be replaced meanwhile."""
+        with _storage_errors(self.path(name)), self.filesystem.open_input_file(self.path(name)) as file:
+            return bytes(file.readall())
+
+    def sync_file(self, name: str) -> None:
+        """Return when the bytes of a local file will survive; its name may not."""
+        with _storage_errors(self.path(name)):
+            _sync_path(self.path(name))
+
+    def sync_names(self, name: str, *, above: bool = True) -> None:
+        """Return when the names in the folder of this file, and `above` it up to the table's, will survive."""
+        if self.is_local:
+            with _storage_errors(self.path(name)):
+                if above:
+                    self._sync_folder(name)
+                else:
+                    _sync_path(self.path(name).rpartition("/")[0])
+
+    def make(self) -> None:
+        """Make this folder and those above it, if it is local; their names survive a loss of power."""
+        if not self.is_local:
+            return
+        with _storage_errors(self.root):
+            missing = Path(self.root)
+            while not missing.exists() and missing != missing.parent:
+                missing = missing.parent
+            Path(self.root).mkdir(parents=True, exist_ok=True)
+            parent = Path(self.root).parent
+            while True:
+                with suppress(PermissionError):  # a folder that we may pass through and not read was not made by us
+                    _sync_path(str(parent))
+                if parent in (missing, parent.parent) or missing == Path(self.root):
+                    return
+                parent = parent.parent
+
+    def holds(self, name: str) -> bool:
+        """Whether a file lies in this folder itself: neither it nor a folder on the way to it is a symbolic link."""
+        if not self.is_local:
+            return True
+        parts = name.split("/")
+        places = [self.path("/".join(parts[: number + 1])) for number in range(len(parts))]
+        return ".." not in parts and Path(places[-1]).is_file() and not any(map(os.path.islink, places))
+
     def remove(self, name: str) -> None:
         """Delete a file if it is there."""
         with _storage_errors(self.path(name)):
@@ -173,6 +246,13 @@ def _mapped(descriptor: int, size: int) -> memoryview:
     data = (ctypes.c_ubyte * size).from_address(address)
     weakref.finalize(data, _LIBC.munmap, address, size)
     return memoryview(data).cast("B").toreadonly()
+
+
+def _is_same_file(one: str, other: str) -> bool:
+    try:
+        return Path(one).samefile(other)
+    except OSError:
+        return False
 
 
 def _sync_path(path: str) -> None:

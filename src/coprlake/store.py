@@ -27,6 +27,7 @@ from coprlake.segment.sidecar import IndexPlan
 from coprlake.table import deleting, indexing, information, optimizing, vacuuming, verifying
 from coprlake.table.conforming import lake_type
 from coprlake.table.delta_log import DeltaLog
+from coprlake.table.log_checking import log_problems
 from coprlake.table.parquet_folder import ParquetFolder
 from coprlake.table.progress import Progress
 from coprlake.table.segmenter import TableShape
@@ -116,6 +117,11 @@ def table_exists(uri: str | os.PathLike[str]) -> bool:
     except NotFoundError:
         return False
     return True
+
+
+def verify_log(uri: str | os.PathLike[str]) -> verifying.VerifyReport:
+    """What is wrong with the log of a table; also of one that cannot be opened because of it."""
+    return verifying.VerifyReport(log_problems=[str(problem) for problem in log_problems(Folder.of(uri))])
 
 
 class Table:
@@ -310,6 +316,7 @@ class Table:
         snapshot = self.snapshot()
         columns = {field.name: str(field.type) for field in snapshot.schema}
         info = information.TableInfo(self.uri, snapshot.version, self.partition_by, columns, self.rules)
+        info.problems += map(str, snapshot.missing)
         return information.describe(info, snapshot.segments)
 
     def optimize(
@@ -367,7 +374,10 @@ class Table:
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> verifying.VerifyReport:
         """Check all files; see `coprlake.table.verifying.verify`."""
         fresh = open_segments(self._log.folder, [s.entry for s in self.snapshot().segments], self.schema, {})
-        return verifying.verify(fresh, deep=deep, progress=progress)
+        report = verifying.verify(fresh, deep=deep, progress=progress)
+        if isinstance(self._log, DeltaLog):
+            report.log_problems = [str(problem) for problem in self._log.problems()]
+        return report
 
     def index(
         self,
@@ -416,7 +426,8 @@ class Table:
     def _new_snapshot(self, known: dict[str, SealedSegment]) -> Snapshot:
         schema = self._log.schema
         segments = open_segments(self._log.folder, self._log.entries(), schema, known)
-        return Snapshot(segments, schema, self._log.partition_by, self._log.version)
+        missing = self._log.missing() if isinstance(self._log, DeltaLog) else ()
+        return Snapshot(segments, schema, self._log.partition_by, self._log.version, missing)
 
     def _stat(self) -> int | None:
         """A number that changes with every commit; None where only asking the log tells.

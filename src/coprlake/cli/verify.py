@@ -23,10 +23,18 @@ from coprlake.cli.reports import echo_json
 def verify(ctx: click.Context, table: str, deep: bool, as_json: bool) -> None:
     """Check each data file against the log, and each sidecar against its checksums and its data file."""
     from coprlake.cli.tables import opened, total_bytes
+    from coprlake.errors import UnreadableTableError
+    from coprlake.store import verify_log
 
-    opened_table = opened(table)
-    with progress_bar("verifying", total_bytes(opened_table)) as advance:
-        report = opened_table.verify(deep=deep, progress=advance)
+    try:
+        opened_table = opened(table)
+    except UnreadableTableError:
+        report = verify_log(table)
+        if not report.log_problems:
+            raise
+    else:
+        with progress_bar("verifying", total_bytes(opened_table)) as advance:
+            report = opened_table.verify(deep=deep, progress=advance)
     if as_json:
         echo_json(dataclasses.asdict(report) | {"is_sound": report.is_sound})
         ctx.exit(0 if report.is_sound else 1)
@@ -34,12 +42,18 @@ def verify(ctx: click.Context, table: str, deep: bool, as_json: bool) -> None:
     if report.is_sound:
         click.echo(f"{click.style('sound', fg='green')}: {checked}")
         return
+    for problem in report.log_problems:
+        click.echo(f"{click.style('log', fg='red', bold=True)}      {problem}")
     for problem in report.data_problems:
         click.echo(f"{click.style('data', fg='red', bold=True)}     {problem}")
     for problem in report.sidecar_problems:
         click.echo(f"{click.style('sidecar', fg='yellow', bold=True)}  {problem}")
     data, sidecars = len(report.data_problems), len(report.sidecar_problems)
     found = f"{figures.amount(data, 'problem')} with data, {sidecars:,} with sidecars"
+    if report.log_problems:
+        found = f"{figures.amount(len(report.log_problems), 'problem')} with the log, {data:,} with data, " + (
+            f"{sidecars:,} with sidecars"
+        )
     click.echo(f"{click.style('not sound', fg='red')}: {checked}; {found}")
     if sidecars:
         note("searches stay right without a sidecar, but slow; `coprlake index` writes what is missing or damaged")

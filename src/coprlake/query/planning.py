@@ -76,6 +76,11 @@ class Planner:
         report = self._report
         snapshot = view.snapshot
         report.segments = len(snapshot.segments) + len(view.uncommitted)
+        for problem in snapshot.missing:
+            if self._strict:
+                raise problem
+            report.problem(str(problem))
+            report.is_incomplete = True
         chosen = self._by_time(snapshot)
         chosen = self._by_partition(snapshot, chosen)
         if len(snapshot.segments) and (chosen is None or len(chosen)):

@@ -198,7 +198,7 @@ class Search:
     def _count_from_log(self, view: View) -> int | None:
         """All records, when nothing is asked of them and the log knows their number."""
         options = self._options
-        if self._predicate != EVERYTHING or options.is_bounded or view.uncommitted:
+        if self._predicate != EVERYTHING or options.is_bounded or view.uncommitted or view.snapshot.missing:
             return None
         counts = [segment.entry.row_count for segment in view.snapshot.segments]
         if any(count is None for count in counts) or not all(segment.exists() for segment in view.snapshot.segments):

@@ -80,12 +80,16 @@ def kafka_checkpoint(table: Table, servers: set[str], topics: set[str]) -> str:
     Raises:
         UsageError: some of the topics are in another stream into this table: their messages would come twice.
     """
-    folder = Folder.of(table.uri)
+    return checkpoint_in(Folder.of(table.uri), servers, topics)
+
+
+def checkpoint_in(folder: Folder, servers: set[str], topics: set[str]) -> str:
+    """As `kafka_checkpoint`, for the table in this folder; the address is whole, with the scheme of the table's."""
     for entry in folder.list(STREAMS_FOLDER):
         if not entry.name.endswith(_ORIGIN):
             continue
         origin = json.loads(bytes(folder.data(entry.name)))
-        checkpoint = folder.path(entry.name.removesuffix(_ORIGIN))
+        checkpoint = f"{folder.uri.rstrip('/')}/{entry.name.removesuffix(_ORIGIN)}"
         if not servers & set(origin["servers"]) or not topics & set(origin["topics"]):
             continue
         if topics != set(origin["topics"]):
@@ -96,7 +100,7 @@ def kafka_checkpoint(table: Table, servers: set[str], topics: set[str]) -> str:
             )
         _remember(folder, entry.name, servers | set(origin["servers"]), topics)
         return checkpoint
-    checkpoint = default_checkpoint(table, "kafka", f"{sorted(servers)} {sorted(topics)}")
+    checkpoint = default_checkpoint(folder.uri, "kafka", f"{sorted(servers)} {sorted(topics)}")
     _remember(folder, f"{STREAMS_FOLDER}/{checkpoint.rpartition('/')[2]}{_ORIGIN}", servers, topics)
     return checkpoint
 

@@ -98,7 +98,7 @@ def start(
             "over Spark Connect a stream cannot call back into this process; run it where the driver is, or write a "
             'streaming DataFrame with .writeStream.format("coprlake")'
         )
-    checkpoint = settings.checkpoint or default_checkpoint(table, name, origin)
+    checkpoint = settings.checkpoint or default_checkpoint(table.uri, name, origin)
     folder = WriteTask.of(table).folder  # refuses tables that cannot be written to
     application = ""
     if Folder.of(checkpoint).exists("metadata"):
@@ -111,6 +111,7 @@ def start(
         started = time.perf_counter()
         last = log.transaction_version(application)
         if last is not None and last >= number:
+            log.sync_to(log.version)  # Spark forgets the batch after this: it must be on disk
             report = IngestReport(IntakeReport())
         else:
             report = write(batch, Transaction(application, number))
@@ -132,10 +133,10 @@ def _batch_report(number: int, report: IngestReport, seconds: float, last: int |
     return BatchReport(number, report.read, report.row_count, report.raw_bytes, segments, seconds, was_done)
 
 
-def default_checkpoint(table: Table, name: str, origin: str) -> str:
+def default_checkpoint(uri: str, name: str, origin: str) -> str:
     """The folder in which a stream from this origin keeps its place; a stream that is begun again goes on there."""
     kind = "".join(character if character.isalnum() or character in "-_." else "-" for character in name)
-    return f"{table.uri}/{STREAMS_FOLDER}/{kind}-{_digest(origin)}"
+    return f"{uri.rstrip('/')}/{STREAMS_FOLDER}/{kind}-{_digest(origin)}"
 
 
 def _digest(text: str) -> str:

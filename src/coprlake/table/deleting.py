@@ -27,7 +27,8 @@ from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import ALWAYS, has_times, microseconds_of
 from coprlake.sketch.algebra import ANYTHING, compile_expression
 from coprlake.table.actions import NewFile
-from coprlake.table.delta_log import NOTE, DeltaLog
+from coprlake.table.commits import NOTE
+from coprlake.table.delta_log import DeltaLog
 from coprlake.table.partitioning import log_text
 from coprlake.table.progress import Progress
 from coprlake.table.snapshot import Snapshot

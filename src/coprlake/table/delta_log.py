@@ -3,13 +3,19 @@
 A commit is a compare-and-swap on the version: delta-rs's own conflict resolution let two transactions remove the
 same file (measured with deltalake 1.6.6), which would double its records. So a commit here either finds its assumptions
 still true at the newest version, or looks again, or gives up with a `ConflictError`.
+
+On this machine a commit is on disk before it has its name, and its name is on disk before `commit` returns: delta-rs
+syncs nothing, so a loss of power could empty what had been acknowledged. An object store does the same by itself.
 """
 
 import json
 import math
+import os
 import random
 import time
+import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
@@ -33,6 +39,21 @@ from coprlake.files import Folder
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.sidecar import sidecar_name
 from coprlake.table.actions import NewFile, entries_of
+from coprlake.table.checkpointing import POINTER, write_checkpoint
+from coprlake.table.commits import (
+    IDENTITY,
+    LOG,
+    NOTE,
+    add_line,
+    columns_commit,
+    commit_name,
+    create_commit,
+    data_commit,
+    path_text,
+    remove_line,
+    transaction_line,
+)
+from coprlake.table.log_checking import empty_commit, empty_commits, log_problems
 from coprlake.table.partitioning import log_text
 from coprlake.table.segmenter import TableShape
 
@@ -40,8 +61,10 @@ READER_VERSION: Final = 3
 READER_FEATURES: Final = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors"})
 WRITER_VERSION: Final = 2
 COMMIT_ATTEMPTS: Final = 30
-NOTE: Final = "coprlake"
-"""The key under which a commit says, in our words, what it was."""
+CHECKPOINT_INTERVAL: Final = 100
+"""Commits from one checkpoint to the next, unless the table says otherwise; as in delta-rs."""
+_YOUNG_SECONDS: Final = 300
+"""A file that is older has long been written to disk by the operating system."""
 
 
 class Transaction(NamedTuple):
@@ -51,6 +74,14 @@ class Transaction(NamedTuple):
     version: int
 
 
+class _Attempt(NamedTuple):
+    """A commit that may be in the log: what it does, its id, and the first version that it may have."""
+
+    what: tuple[Any, ...]
+    identity: str
+    since: int
+
+
 class DeltaLog:
     """The log of one table at one version; `refresh` moves to the newest."""
 
@@ -58,6 +89,10 @@ class DeltaLog:
         self.folder = folder
         self._table = table
         self._checked_version = -1
+        self._synced_version = -1  # this one and those before it are on disk for sure
+        self._attempt: _Attempt | None = None
+        self._spelling: tuple[int, dict[str, str]] = (-1, {})
+        self._empty_commits = empty_commits(folder) if folder.is_local else []
         self._check_protocol()
 
     @classmethod
@@ -78,6 +113,8 @@ class DeltaLog:
         except OSError as error:
             raise StorageError(f"{folder.uri}: the table's log cannot be read; {_first_line(error)}") from error
         except DeltaError as error:
+            for problem in _problems_of(folder):
+                raise problem from error
             raise UnreadableTableError(
                 folder.uri,
                 section="_delta_log",
@@ -96,12 +133,9 @@ class DeltaLog:
             ConflictError: there is one already.
         """
         _check_name(folder)
-        if folder.is_local:
-            try:
-                Path(folder.root).mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise StorageError(f"{folder.root}: the folder cannot be made; {error.strerror}") from error
         try:
+            if folder.is_local:
+                return cls._create_here(folder, schema, partition_by, configuration)
             table = DeltaTable.create(
                 folder.uri,
                 Schema.from_arrow(schema),
@@ -112,9 +146,30 @@ class DeltaLog:
             )
         except DeltaError as error:
             if DeltaTable.is_deltatable(folder.uri):
-                raise ConflictError(f"{folder.uri}: there is a table already; open it instead") from error
+                raise _is_there(folder) from error
             raise StorageError(f"{folder.uri}: the table could not be made; {_first_line(error)}") from error
         return cls(table, folder)
+
+    @classmethod
+    def _create_here(
+        cls, folder: Folder, schema: pa.Schema, partition_by: Sequence[str], configuration: dict[str, str]
+    ) -> "DeltaLog":
+        try:
+            folder.make()
+        except (OSError, CoprlakeError) as error:
+            reason = getattr(error.__cause__, "strerror", None) or _first_line(error)
+            raise StorageError(f"{folder.root}: the folder cannot be made; {reason}") from error
+        if DeltaTable.is_deltatable(folder.uri):
+            raise _is_there(folder)
+        data = create_commit(folder.root, schema, partition_by, configuration, uuid.uuid4().hex)
+        try:
+            Path(folder.path(LOG)).mkdir(exist_ok=True)
+        except OSError as error:
+            raise StorageError(f"{folder.path(LOG)}: the folder cannot be made; {error.strerror}") from error
+        if not folder.place(commit_name(0), data):
+            raise _is_there(folder)
+        folder.sync_names(commit_name(0))
+        return cls.open(folder)
 
     @property
     def version(self) -> int:
@@ -154,7 +209,18 @@ class DeltaLog:
         except (DeltaError, OSError):  # versions in between were cleaned away, or the log is broken: opening will tell
             self._table = DeltaLog.open(self.folder)._table
         self._check_protocol()  # also when nothing is new: what was refused once is refused again
+        if self.folder.is_local and (self._empty_commits or self.version != before):
+            looked_at = [*self._empty_commits, *range(before + 1, self.version + 1)]
+            self._empty_commits = empty_commits(self.folder, looked_at)
         return self.version != before
+
+    def missing(self) -> list[UnreadableTableError]:
+        """Commits of this version that are empty, so that records may be missing; `refresh` comes first."""
+        return [empty_commit(self.folder, number) for number in self._empty_commits]
+
+    def problems(self) -> list[UnreadableTableError]:
+        """All that is wrong with the files of the log; it reads them."""
+        return _problems_of(self.folder)
 
     def entries(self) -> list[SegmentEntry]:
         """All data files of this version, in the order of their names."""
@@ -195,63 +261,162 @@ class DeltaLog:
             ConflictError: somebody else removed one of `remove`, or changed the table again and again.
             DoneBeforeError: the transaction is in the log; nothing was changed.
         """
-        for attempt in range(COMMIT_ATTEMPTS):
-            self.refresh()
+        self.refresh()
+        what = (tuple(file.report.name for file in add), tuple(entry.name for entry in remove), replace, once)
+        if self._attempt is None or self._attempt.what != what:
+            self._attempt = _Attempt(what, uuid.uuid4().hex, self.version + 1)
+        else:
+            landed = self._landed(self._attempt)
+            if landed is not None:  # it had failed, but not for the log
+                return self._done(landed)
+        for turn in range(COMMIT_ATTEMPTS):
+            if turn:
+                self.refresh()
             self._check_writable()
             self._check_present(remove)
             self._check_written(add)
             self._check_first(once)
             version = self.version + 1  # what the swap demands
             going = self.entries() if replace else remove
+            self._check_may_remove(going, data_change=data_change)
             try:
-                self._commit_once(add, going, note, data_change, once)
-            except CommitFailedError:
-                if not self._has_landed(add, going, once):
-                    time.sleep(random.uniform(0, 0.01) * (attempt + 1))
-                    continue
+                swapped = self._commit_once(add, going, note, data_change, once)
             except (DeltaError, OSError) as error:
-                if not self._has_landed(add, going, once):
-                    raise StorageError(f"{self.folder.uri}: the commit failed; {_first_line(error)}") from error
-            return version
+                landed = self._landed(self._attempt)
+                if landed is not None:
+                    return self._done(landed)
+                if not isinstance(error, CommitFailedError):
+                    raise self._failed("the commit failed", error) from error
+                swapped = False
+            if swapped:
+                return self._done(version)
+            time.sleep(random.uniform(0, 0.01) * (turn + 1))
         raise ConflictError(
             f"{self.folder.uri}: others committed first, {COMMIT_ATTEMPTS} times in a row; nothing was changed, "
             "try again"
         )
+
+    def _failed(self, what: str, error: Exception) -> StorageError:
+        if isinstance(error, StorageError):
+            return error
+        return StorageError(f"{self.folder.uri}: {what}; {_first_line(error)}")
+
+    def _done(self, version: int) -> int:
+        """Return when the commit of this version will survive a loss of power."""
+        self._confirm(version)
+        self._attempt = None
+        self._checkpoint_if_due(version)
+        return version
+
+    def _confirm(self, version: int) -> None:
+        try:
+            self.folder.sync_names(commit_name(version), above=self._synced_version < 0)
+        except OSError as error:
+            raise StorageError(
+                f"{self.folder.uri}: version {version} is in the log, but the disk does not say that it will stay; "
+                f"{_first_line(error)}; check the disk, and whether the records are there before you add them again"
+            ) from error
+        self._synced_version = max(self._synced_version, version)
+
+    def _swap(self, version: int, data: bytes) -> bool:
+        """Put a commit into the log of a table on this machine; False if somebody else has that version."""
+        self.sync_to(version - 1)
+        return self.folder.place(commit_name(version), data)
+
+    def sync_to(self, version: int) -> None:
+        """See that other writers' commits, up to this version, are on disk: ours would be worthless without them."""
+        if not self.folder.is_local or version <= self._synced_version:
+            return
+        oldest = time.time() - _YOUNG_SECONDS
+        for number in range(version, self._synced_version, -1):
+            path = self.folder.path(commit_name(number))
+            try:
+                if os.stat(path).st_mtime < oldest and number < version:  # noqa: PTH116
+                    break
+            except FileNotFoundError:
+                break  # cleaned away: a checkpoint has it
+            self.folder.sync_file(commit_name(number))
+        self.folder.sync_names(commit_name(version), above=self._synced_version < 0)
+        self._synced_version = version
+
+    def _landed(self, attempt: _Attempt) -> int | None:
+        """The version of a commit that ended with an error and is in the log nevertheless; None if it is not there."""
+        version = attempt.since
+        wanted = attempt.identity.encode()
+        while True:
+            try:
+                if wanted in self.folder.read(commit_name(version)):
+                    return version
+            except NotFoundError:
+                return None
+            version += 1
+
+    def _checkpoint_if_due(self, version: int) -> None:
+        """Every so often, make a checkpoint and clean away old commits. It saves time; an error costs nothing else."""
+        if not self.folder.is_local:
+            return  # delta-rs has done it
+        configuration = self.configuration
+        try:
+            interval = int(configuration.get("delta.checkpointInterval", CHECKPOINT_INTERVAL))
+        except ValueError:
+            interval = CHECKPOINT_INTERVAL
+        if interval < 1 or (version + 1) % interval:
+            return
+        with suppress(DeltaError, OSError, CoprlakeError):
+            write_checkpoint(self.folder, version)
+            if configuration.get("delta.enableExpiredLogCleanup", "true").lower() == "true":
+                self.refresh()
+                self._table.cleanup_metadata()
 
     def discard(self, names: Sequence[str]) -> None:
         """Remove data files, and their sidecars, that were to join the table and did not.
 
         A commit may be in the log although whoever made it saw an error, or was interrupted. So the log is asked first,
         and if it cannot be asked the files stay: `vacuum` removes what nobody needs, nobody brings back what was lost.
+        In an object store a commit may even arrive later than its error: there all of them are left to `vacuum`.
         """
+        if not self.folder.is_local:
+            return
         try:
-            present = DeltaLog.open(self.folder).names()
+            log = DeltaLog.open(self.folder)
+            present = log.names()
+            if log.missing():
+                return
+            for name in names:
+                if name not in present and not log._has_named(name):
+                    self.folder.remove(name)
+                    self.folder.remove(sidecar_name(name))
         except CoprlakeError:
             return
-        for name in names:
-            if name not in present:
-                self.folder.remove(name)
-                self.folder.remove(sidecar_name(name))
+
+    def _has_named(self, name: str) -> bool:
+        """Whether a commit since a data file was written names it: old versions may need it."""
+        entry = self.folder.entry(name)
+        if entry is None:
+            return False
+        wanted = path_text(name.rpartition("/")[2]).encode()
+        for number in range(self.version, -1, -1):
+            commit = self.folder.entry(commit_name(number))
+            if commit is None or commit.modified_ns < entry.modified_ns:
+                return False
+            if wanted in self.folder.read(commit_name(number)):
+                return True
+        return False
 
     def names(self) -> set[str]:
         """The data files of this version."""
-        return {unquote(path) for path in self._actions().column("path").to_pylist()}
+        return set(self._spelled())
+
+    def _spelled(self) -> dict[str, str]:
+        """The path of each data file as the log spells it; to remove a file, it has to be spelled the same."""
+        if self._spelling[0] != self.version:
+            paths = self._actions().column("path").to_pylist()
+            self._spelling = self.version, {unquote(path): path for path in paths}
+        return self._spelling[1]
 
     def transaction_version(self, application: str) -> int | None:
         """The last transaction of an application, None if it never made one; `refresh` comes first."""
         return self._table.transaction_version(application)
-
-    def _has_landed(
-        self, add: Sequence[NewFile], remove: Sequence[SegmentEntry], once: Transaction | None = None
-    ) -> bool:
-        """Whether a commit that ended with an error is in the log nevertheless: the checkpoint after it may fail."""
-        log = DeltaLog.open(self.folder)
-        present = log.names()
-        if add:
-            return all(file.report.name in present for file in add)
-        if once is not None and not remove:
-            return log.transaction_version(once.application) == once.version
-        return bool(remove) and all(entry.name not in present for entry in remove)
 
     def add_columns(self, fields: Sequence[pa.Field]) -> None:
         """Give the table columns that it does not have; those that somebody else has added meanwhile are fine."""
@@ -268,18 +433,32 @@ class DeltaLog:
                     "nothing was committed, try again"
                 )
             if not missing:
+                self.sync_to(self.version)
                 return
             try:
-                self._table.alter.add_columns(Schema.from_arrow(pa.schema(missing)).fields)
-                return
+                if self._add_once(pa.schema(missing)):
+                    return
             except CommitFailedError:
-                time.sleep(random.uniform(0, 0.01) * (attempt + 1))
+                pass
             except OSError as error:
-                raise StorageError(f"{self.folder.uri}: columns could not be added; {_first_line(error)}") from error
+                raise self._failed("columns could not be added", error) from error
             except DeltaError as error:
                 names = ", ".join(field.name for field in missing)
                 raise UsageError(f"{self.folder.uri}: cannot add {names}; {_first_line(error)}") from error
+            time.sleep(random.uniform(0, 0.01) * (attempt + 1))
         raise ConflictError(f"{self.folder.uri}: others changed the columns again and again; try again")
+
+    def _add_once(self, fields: pa.Schema) -> bool:
+        """Whether the columns were added; somebody else may have been first."""
+        if not self.folder.is_local:
+            self._table.alter.add_columns(Schema.from_arrow(fields).fields)
+            return True
+        version = self.version + 1
+        if not self._swap(version, columns_commit(self._table, fields, uuid.uuid4().hex)):
+            return False
+        self._confirm(version)
+        self._checkpoint_if_due(version)
+        return True
 
     def _check_spelling(self, fields: Sequence[pa.Field], present: pa.Schema) -> None:
         """Delta does not tell names by case."""
@@ -293,12 +472,37 @@ class DeltaLog:
 
     def vacuum(self, retention_hours: float, *, dry_run: bool) -> list[str]:
         """Delete data files that no version of the last hours needs; returns their names."""
+        self._check_whole()
         hours = max(0, math.ceil(retention_hours))
+        local = self.folder.is_local  # delta-rs follows symbolic links, and deletes whatever it finds behind them
         try:
-            names = self._table.vacuum(hours, dry_run, enforce_retention_duration=False, full=True)
+            names = list(self._table.vacuum(hours, dry_run or local, enforce_retention_duration=False, full=True))
         except (DeltaError, OSError) as error:
             raise StorageError(f"{self.folder.uri}: old files could not be removed; {_first_line(error)}") from error
-        return [unquote(name) for name in names]
+        if not local:
+            return names
+        present = self.names()
+        names = [name for name in names if name not in present and self.folder.holds(name)]
+        if not dry_run:
+            self.sync_to(self.version)  # or a loss of power could bring back the version that needs them
+            for name in names:
+                self.folder.remove(name)
+            for one in {name.rpartition("/")[0]: name for name in names}.values():
+                with suppress(CoprlakeError):  # what comes back is removed the next time
+                    self.folder.sync_names(one)
+        return names
+
+    def _check_whole(self) -> None:
+        """Refuse to decide what nobody needs while a commit, or a checkpoint, that may name it cannot be read."""
+        for problem in log_problems(self.folder, read=self.folder.is_local):
+            if not problem.file.endswith(POINTER):
+                raise UnreadableTableError(
+                    problem.file,
+                    section=problem.section,
+                    expected=problem.expected,
+                    found=f"{problem.found}, which may name files that nothing else does: none was removed",
+                    advice=problem.advice,
+                )
 
     def _commit_once(
         self,
@@ -307,11 +511,23 @@ class DeltaLog:
         note: dict[str, Any],
         data_change: bool,
         once: Transaction | None,
-    ) -> None:
+    ) -> bool:
+        """Try to make the next version; whether it was made, where an error does not tell."""
+        assert self._attempt is not None
         now = int(time.time() * 1000)
-        actions: list[AddAction | RemoveAction] = [file.action(data_change=data_change) for file in add]
-        for entry in remove:
-            partition = {name: log_text(value) for name, value in entry.partition.items()}
+        adding = [file.action(data_change=data_change) for file in add]
+        partitions = [{name: log_text(value) for name, value in entry.partition.items()} for entry in remove]
+        if self.folder.is_local:
+            spelled = self._spelled() if remove else {}
+            lines = [] if once is None else [transaction_line(once.application, once.version)]
+            lines += [add_line(action) for action in adding]
+            for entry, partition in zip(remove, partitions, strict=True):
+                path = spelled.get(entry.name) or path_text(entry.name)
+                lines.append(remove_line(path, entry.data_bytes, partition, moment=now, data_change=data_change))
+            data = data_commit(lines, note, self._attempt.identity, self.partition_by)
+            return self._swap(self.version + 1, data)
+        actions: list[AddAction | RemoveAction] = [*adding]
+        for entry, partition in zip(remove, partitions, strict=True):
             actions.append(RemoveAction(entry.name, data_change, now, entry.data_bytes, partition))
         self._table.create_write_transaction(
             actions,
@@ -319,15 +535,17 @@ class DeltaLog:
             self._table.schema(),
             self.partition_by,
             commit_properties=CommitProperties(
-                custom_metadata={NOTE: json.dumps(note)},
+                custom_metadata={NOTE: json.dumps(note), IDENTITY: self._attempt.identity},
                 max_commit_retries=0,
                 app_transactions=[] if once is None else [DeltaTransaction(once.application, once.version)],
             ),
         )
+        return True
 
     def _check_first(self, once: Transaction | None) -> None:
         last = None if once is None else self.transaction_version(once.application)
         if once is not None and last is not None and last >= once.version:
+            self.sync_to(self.version)  # whoever made it may have died before it was on disk
             raise DoneBeforeError(
                 f"{self.folder.uri}: transaction {once.version} of {once.application} is in the table already"
             )
@@ -340,6 +558,13 @@ class DeltaLog:
         if gone:
             raise ConflictError(
                 f"{self.folder.uri}: {gone[0]} was removed by somebody else meanwhile; nothing was changed, try again"
+            )
+
+    def _check_may_remove(self, remove: Sequence[SegmentEntry], *, data_change: bool) -> None:
+        if remove and data_change and self.configuration.get("delta.appendOnly", "").lower() == "true":
+            raise UsageError(
+                f"{self.folder.uri}: the table is append-only (delta.appendOnly is true): records can be added, but "
+                "not removed; nothing was changed"
             )
 
     def _check_written(self, add: Sequence[NewFile]) -> None:
@@ -373,6 +598,17 @@ class DeltaLog:
         if protocol.min_writer_version > WRITER_VERSION and not set(protocol.writer_features or ()) <= READER_FEATURES:
             features = ", ".join(sorted(protocol.writer_features or ())) or protocol.min_writer_version
             raise _too_new(self.folder, f"writer features {features}")
+
+
+def _is_there(folder: Folder) -> ConflictError:
+    return ConflictError(f"{folder.uri}: there is a table already; open it instead")
+
+
+def _problems_of(folder: Folder) -> list[UnreadableTableError]:
+    try:
+        return log_problems(folder)
+    except OSError as error:
+        raise StorageError(f"{folder.uri}: the table's log cannot be read; {_first_line(error)}") from error
 
 
 def _check_name(folder: Folder) -> None:

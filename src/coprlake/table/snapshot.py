@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from coprlake.errors import CorruptSketchError
+from coprlake.errors import CorruptSketchError, UnreadableTableError
 from coprlake.files import Folder
 from coprlake.kernel import I64Array, U8Array, U64Array
 from coprlake.predicate.required import Profile
@@ -78,8 +78,10 @@ class Snapshot:
         schema: pa.Schema,
         partition_by: Sequence[str] = (),
         version: int = 0,
+        missing: Sequence[UnreadableTableError] = (),
     ) -> None:
         self.segments = list(segments)
+        self.missing = list(missing)  # commits that cannot be read: they may have had more segments
         self.partition_by = frozenset(partition_by)
         self.schema = schema
         self.version = version

@@ -1,5 +1,6 @@
 """Removing files that nothing needs any more: old versions, and what an interrupted writer left behind."""
 
+import re
 import time
 from dataclasses import dataclass, field
 from typing import Final
@@ -7,8 +8,11 @@ from typing import Final
 from coprlake.config import VACUUM_HOURS
 from coprlake.files import FileEntry
 from coprlake.segment.sidecar import FOLDER, data_name_of
+from coprlake.table.commits import LOG
 from coprlake.table.delta_log import DeltaLog
 
+_UNFINISHED: Final = re.compile(rf"{LOG}/\.(\d{{20}}\.json|_last_checkpoint)\.[0-9a-f]{{32}}\.tmp")
+"""A commit that a killed writer was about to make."""
 STREAMS_FOLDER: Final = f"{FOLDER}/streams"
 """Where streams keep their checkpoints unless told otherwise."""
 
@@ -27,7 +31,11 @@ class VacuumReport:
 def vacuum(log: DeltaLog, *, retention_hours: float = VACUUM_HOURS, dry_run: bool = False) -> VacuumReport:
     """Delete what no version of the last hours needs: data files, their sidecars, and leftovers of killed writers.
 
-    A file that is younger is never touched: somebody may be about to commit it.
+    A file that is younger is never touched: somebody may be about to commit it. Nor is one that a symbolic link leads
+    to: it may lie outside of the table.
+
+    Raises:
+        UnreadableTableError: a commit or checkpoint is damaged, and may name files that nothing else does.
     """
     report = VacuumReport(dry_run)
     sizes = {entry.name: entry.size_bytes for entry in log.folder.list()}
@@ -44,11 +52,14 @@ def vacuum(log: DeltaLog, *, retention_hours: float = VACUUM_HOURS, dry_run: boo
             _remove(log, entry, report, report.leftovers, youngest_ns)
         elif data_name in gone or not (data_name in sizes and log.folder.exists(data_name)):
             _remove(log, entry, report, report.sidecars, youngest_ns if data_name not in gone else time.time_ns())
+    for entry in log.folder.list(LOG):
+        if _UNFINISHED.fullmatch(entry.name):
+            _remove(log, entry, report, report.leftovers, youngest_ns)
     return report
 
 
 def _remove(log: DeltaLog, entry: FileEntry, report: VacuumReport, names: list[str], youngest_ns: int) -> None:
-    if entry.modified_ns > youngest_ns:
+    if entry.modified_ns > youngest_ns or not log.folder.holds(entry.name):
         return
     names.append(entry.name)
     report.bytes += entry.size_bytes

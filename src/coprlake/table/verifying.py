@@ -14,17 +14,18 @@ from coprlake.table.progress import Progress
 
 @dataclass
 class VerifyReport:
-    """What `verify` found: problems with data cost records, problems with sidecars only time."""
+    """What `verify` found: problems with data or the log cost records, problems with sidecars only time."""
 
     segments: int = 0
     rows: int = 0
     data_problems: list[str] = field(default_factory=list)
     sidecar_problems: list[str] = field(default_factory=list)
+    log_problems: list[str] = field(default_factory=list)
 
     @property
     def is_sound(self) -> bool:
         """Whether nothing is wrong."""
-        return not self.data_problems and not self.sidecar_problems
+        return not self.data_problems and not self.sidecar_problems and not self.log_problems
 
 
 def verify(segments: Sequence[SealedSegment], *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:

@@ -21,8 +21,6 @@ from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
 import pyarrow as pa
-from deltalake import DeltaTable
-from deltalake.table import TableAlterer
 
 from coprlake import files
 from coprlake.files import Folder
@@ -110,8 +108,7 @@ class _Stream(io.RawIOBase):
 def failing(at: int | None, fault: Callable[[], None] = disk_full, *, lasting: bool = False) -> Iterator[Points]:
     """Within it, the operation with this number fails: on files of a table, and on its log, before and after."""
     points = Points(at, fault, lasting=lasting)
-    create, sync = Folder.create, files._sync_path
-    commit, add_columns = DeltaTable.create_write_transaction, TableAlterer.add_columns
+    create, place, sync = Folder.create, Folder.place, files._sync_path
 
     def faulty_create(self: Folder, name: str) -> pa.NativeFile:
         with files._storage_errors(self.path(name)):
@@ -122,21 +119,19 @@ def failing(at: int | None, fault: Callable[[], None] = disk_full, *, lasting: b
         points.pass_by("sync")
         sync(path)
 
-    def faulty_commit(self: DeltaTable, *arguments: Any, **named: Any) -> None:
-        points.pass_by("commit")
-        commit(self, *arguments, **named)
-        points.pass_by("return from the commit")
-
-    def faulty_add_columns(self: TableAlterer, *arguments: Any, **named: Any) -> None:
-        points.pass_by("add columns")
-        add_columns(self, *arguments, **named)
-        points.pass_by("return from adding columns")
+    def faulty_place(self: Folder, name: str, data: bytes) -> bool:
+        what = "adding columns" if b'"ADD COLUMN"' in data[:200] else "the commit"
+        with files._storage_errors(self.path(name)):
+            points.pass_by("add columns" if what == "adding columns" else "commit")
+        placed = place(self, name, data)
+        with files._storage_errors(self.path(name)):
+            points.pass_by(f"return from {what}")
+        return placed
 
     with (
         patch.object(Folder, "create", faulty_create),
+        patch.object(Folder, "place", faulty_place),
         patch.object(files, "_sync_path", faulty_sync),
-        patch.object(DeltaTable, "create_write_transaction", faulty_commit),
-        patch.object(TableAlterer, "add_columns", faulty_add_columns),
     ):
         try:
             yield points
