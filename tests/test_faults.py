@@ -86,10 +86,10 @@ def test_a_discard_that_asks_nobody_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_search_that_hides_what_it_missed_is_noticed(tmp_path: Path) -> None:
-    outcome = faults.run(5, 60, tmp_path, cases=40, setup=SAYS_NOTHING, kinds=["search", "scan"])
+    outcome = faults.run(5, 60, tmp_path, cases=40, setup=SAYS_NOTHING, enough=1, kinds=["search", "scan"])
     assert any("no word of it" in failure.what for failure in outcome.failures)
 
 
 def test_a_commit_that_looks_for_no_conflict_is_noticed(tmp_path: Path) -> None:
-    outcome = faults.run(9, 90, tmp_path, cases=25, setup=NO_CONFLICTS, kinds=["crowd"])
+    outcome = faults.run(9, 90, tmp_path, cases=25, setup=NO_CONFLICTS, enough=1, kinds=["crowd"])
     assert outcome.failures

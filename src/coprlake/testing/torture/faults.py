@@ -36,7 +36,7 @@ from coprlake.testing.torture.lives import (
     Fault,
     Lives,
 )
-from coprlake.testing.torture.outcome import Budget, Failure, Outcome
+from coprlake.testing.torture.outcome import ENOUGH, Budget, Failure, Outcome
 
 ERRORS: Final = (errno.ENOSPC, errno.EIO, errno.EACCES)
 HOURS: Final = 3600
@@ -312,6 +312,7 @@ def run(
     cases: int | None = None,
     *,
     setup: str = "",
+    enough: int = ENOUGH,
     kinds: Sequence[str] | None = None,
 ) -> Outcome:
     """Let things fail for as long as told; a case is a command in which something did.
@@ -322,6 +323,7 @@ def run(
         folder: to work in.
         cases: to stop after.
         setup: Python code that breaks the product in the processes that meet faults, to see that this is noticed.
+        enough: failures to stop after.
         kinds: the commands, of `WRITERS`, `READERS` and ``crowd``; all of them by default.
     """
     folder = Path(folder)
@@ -331,7 +333,7 @@ def run(
     with Lives(folder / "server", setup=setup) as lives:
         bench = Bench(folder / "bench", lives) if lives.has_faults else None
         number = 0
-        while not budget.is_spent:
+        while not budget.is_spent and len(outcome.failures) < enough:
             number += 1
             is_crowd = bench is None or number % CROWD_EVERY == 0
             if is_crowd and (kinds is None or "crowd" in kinds):

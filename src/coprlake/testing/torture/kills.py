@@ -22,7 +22,7 @@ from coprlake.store import create_table, open_table
 from coprlake.testing.faults import check_sound, ids, record
 from coprlake.testing.torture.jobs import ID, applied, records
 from coprlake.testing.torture.lives import ANY, DEADLY, WRITING, Ended, Fault, Lives
-from coprlake.testing.torture.outcome import Budget, Failure, Outcome
+from coprlake.testing.torture.outcome import ENOUGH, Budget, Failure, Outcome
 
 PARTITIONS: Final[tuple[tuple[str, ...], ...]] = ((DAY,), (), ("source",), (DAY, "source"))
 KINDS: Final = (
@@ -348,6 +348,7 @@ def run(
     cases: int | None = None,
     *,
     setup: str = "",
+    enough: int = ENOUGH,
     kinds: Sequence[str] = KINDS,
     spark: bool | None = None,
 ) -> Outcome:
@@ -359,6 +360,7 @@ def run(
         folder: to work in.
         cases: to stop after.
         setup: Python code that breaks the product in the processes that are killed, to see that this is noticed.
+        enough: failures to stop after.
         kinds: the commands that are killed, of `KINDS`.
         spark: whether Spark's processes are killed as well; by default if there is time, and no number of cases.
     """
@@ -376,7 +378,7 @@ def run(
     measures = Measures()
     with Lives(folder / "server", setup=setup) as lives:
         number = 0
-        while not budget.is_spent:
+        while not budget.is_spent and len(outcome.failures) < enough:
             _run_round(number, seed, folder / "round", lives, measures, _Tally(outcome, budget, kinds))
             number += 1
     shutil.rmtree(folder / "round", ignore_errors=True)

@@ -2,7 +2,10 @@
 
 import time
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
+
+ENOUGH: Final = 50
+"""Failures after which a torture need not go on."""
 
 
 @dataclass(frozen=True)
