@@ -8,14 +8,15 @@ On this machine a commit is on disk before it has its name, and its name is on d
 syncs nothing, so a loss of power could empty what had been acknowledged. An object store does the same by itself.
 """
 
+import fcntl
 import json
 import math
 import os
 import random
 import time
 import uuid
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
@@ -35,7 +36,7 @@ from coprlake.errors import (
     UnreadableTableError,
     UsageError,
 )
-from coprlake.files import Folder
+from coprlake.files import Folder, storage_error
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.sidecar import sidecar_name
 from coprlake.table.actions import NewFile, entries_of
@@ -274,13 +275,14 @@ class DeltaLog:
                 self.refresh()
             self._check_writable()
             self._check_present(remove)
-            self._check_written(add)
             self._check_first(once)
             version = self.version + 1  # what the swap demands
             going = self.entries() if replace else remove
             self._check_may_remove(going, data_change=data_change)
             try:
-                swapped = self._commit_once(add, going, note, data_change, once)
+                with self._held(alone=False):
+                    self._check_written(add)
+                    swapped = self._commit_once(add, going, note, data_change, once)
             except (DeltaError, OSError) as error:
                 landed = self._landed(self._attempt)
                 if landed is not None:
@@ -481,16 +483,40 @@ class DeltaLog:
             raise StorageError(f"{self.folder.uri}: old files could not be removed; {_first_line(error)}") from error
         if not local:
             return names
-        present = self.names()
-        names = [name for name in names if name not in present and self.folder.holds(name)]
+        with self._held(alone=True):
+            self.refresh()  # somebody may have committed a file since it was found that no version has it
+            present = self.names()
+            names = [name for name in names if name not in present and self.folder.holds(name)]
+            if not dry_run:
+                self.sync_to(self.version)  # or a loss of power could bring back the version that needs them
+                for name in names:
+                    self.folder.remove(name)
         if not dry_run:
-            self.sync_to(self.version)  # or a loss of power could bring back the version that needs them
-            for name in names:
-                self.folder.remove(name)
             for one in {name.rpartition("/")[0]: name for name in names}.values():
                 with suppress(CoprlakeError):  # what comes back is removed the next time
                     self.folder.sync_names(one)
         return names
+
+    @contextmanager
+    def _held(self, *, alone: bool) -> Iterator[None]:
+        """Hold the log of a table on this machine: commits hold it together, a vacuum `alone`.
+
+        Between the moment at which a commit sees that its files are there and the moment at which it is in the log, no
+        vacuum removes a file: whatever the retention is, and whatever the clock says. A process that dies holds nothing.
+        """
+        if not self.folder.is_local:
+            yield
+            return
+        try:
+            descriptor = os.open(self.folder.path(LOG), os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise storage_error(self.folder.path(LOG), error) from error
+        try:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+            yield
+        finally:
+            os.close(descriptor)
 
     def _check_whole(self) -> None:
         """Refuse to decide what nobody needs while a commit, or a checkpoint, that may name it cannot be read."""
