@@ -7,7 +7,7 @@ import pytest
 
 from coprlake.errors import ConflictError, StorageError
 from coprlake.store import create_table, open_table
-from coprlake.table.delta_log import DeltaLog
+from coprlake.table.delta_log import DeltaLog, _first_line
 from coprlake.testing.faults import check_sound, ids, record
 from coprlake.testing.torture.jobs import ID
 
@@ -83,3 +83,9 @@ def test_a_scratch_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -
     with pytest.raises(StorageError, match="scratch"), table.writer() as writer:
         writer.append([record(0)])
     assert ids(table) == []
+
+
+def test_the_cause_of_an_error_of_the_log_is_in_its_line() -> None:
+    error = OSError("Kernel error -> Generic LocalFileSystem error\n   \x1b[31m↳\x1b[0m Unable to open file\n  ↳ No space left")
+    assert _first_line(error) == "Kernel error -> Generic LocalFileSystem error: No space left"
+    assert _first_line(OSError("one line")) == "one line"

@@ -24,13 +24,13 @@ from coprlake.config import (
     SLOT_COUNT,
     Rules,
 )
-from coprlake.errors import ConflictError, UsageError
+from coprlake.errors import UsageError
 from coprlake.files import Folder, storage_error
 from coprlake.kernel import I64Array
 from coprlake.predicate.required import Profile
 from coprlake.records import TIMESTAMP
 from coprlake.segment.assigner import BatchAssigner, record_bytes
-from coprlake.segment.data_file import DataFileWriter
+from coprlake.segment.data_file import DataFileWriter, written_bytes
 from coprlake.segment.indexing import BatchIndexer, signature_bits
 from coprlake.segment.scratch import ScratchFile
 from coprlake.segment.searchable import ALWAYS, time_range
@@ -216,13 +216,7 @@ class MutableSegment:
     def _finish_data(self) -> int:
         self._open_writer().close()
         self._folder.sync(self.name)
-        entry = self._folder.entry(self.name)
-        if entry is None:
-            raise ConflictError(
-                f"{self._folder.path(self.name)}: the file was removed while it was written, perhaps by a vacuum; "
-                "nothing was committed, try again"
-            )
-        return entry.size_bytes
+        return written_bytes(self._folder, self.name)
 
     def _close_batch(self, batch: pa.Table) -> None:
         """Index a full batch, compress it, and keep it where a search can read it."""

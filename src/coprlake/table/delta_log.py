@@ -13,6 +13,7 @@ import json
 import math
 import os
 import random
+import re
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -66,6 +67,8 @@ CHECKPOINT_INTERVAL: Final = 100
 """Commits from one checkpoint to the next, unless the table says otherwise; as in delta-rs."""
 _YOUNG_SECONDS: Final = 300
 """A file that is older has long been written to disk by the operating system."""
+_COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_CAUSE: Final = "\N{DOWNWARDS ARROW WITH TIP RIGHTWARDS}"
 
 
 class Transaction(NamedTuple):
@@ -659,4 +662,7 @@ def _too_new(folder: Folder, found: str) -> UnreadableTableError:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+    """What went wrong, and why: the first line and the last of the causes that delta-rs lists below it."""
+    first, *rest = _COLOR.sub("", str(error)).splitlines() or [""]
+    causes = [line.partition(_CAUSE)[2].strip() for line in rest if _CAUSE in line]
+    return f"{first}: {causes[-1]}" if causes else first
