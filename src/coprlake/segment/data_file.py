@@ -7,6 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from coprlake.errors import ConflictError
 from coprlake.files import Folder, storage_error
 from coprlake.records import CONTENT
 from coprlake.segment.indexing import is_text
@@ -93,3 +94,18 @@ class DataFileWriter:
         self._writer.is_open = False  # or else it tries again, and complains, when it is collected
         with suppress(OSError, pa.ArrowException):
             self._sink.close()
+
+
+def written_bytes(folder: Folder, name: str) -> int:
+    """The size of a data file that was just written.
+
+    Raises:
+        ConflictError: somebody removed it meanwhile.
+    """
+    entry = folder.entry(name)
+    if entry is None:
+        raise ConflictError(
+            f"{folder.path(name)}: the file was removed while it was written, perhaps by a vacuum; nothing was "
+            "committed, try again"
+        )
+    return entry.size_bytes

@@ -30,7 +30,7 @@ from coprlake.kernel import I64Array
 from coprlake.predicate.required import Profile
 from coprlake.records import TIMESTAMP
 from coprlake.segment.assigner import BatchAssigner, record_bytes
-from coprlake.segment.data_file import DataFileWriter
+from coprlake.segment.data_file import DataFileWriter, written_bytes
 from coprlake.segment.indexing import BatchIndexer, signature_bits
 from coprlake.segment.scratch import ScratchFile
 from coprlake.segment.searchable import ALWAYS, time_range
@@ -216,9 +216,7 @@ class MutableSegment:
     def _finish_data(self) -> int:
         self._open_writer().close()
         self._folder.sync(self.name)
-        entry = self._folder.entry(self.name)
-        assert entry is not None
-        return entry.size_bytes
+        return written_bytes(self._folder, self.name)
 
     def _close_batch(self, batch: pa.Table) -> None:
         """Index a full batch, compress it, and keep it where a search can read it."""
@@ -244,7 +242,10 @@ class MutableSegment:
 
     def _scratch_folder(self) -> str | None:
         if self.options.scratch_folder is not None:
-            os.makedirs(self.options.scratch_folder, exist_ok=True)  # noqa: PTH103
+            try:
+                os.makedirs(self.options.scratch_folder, exist_ok=True)  # noqa: PTH103
+            except OSError as error:
+                raise storage_error(self.options.scratch_folder, error) from error
         return self.options.scratch_folder
 
     def _remove_files(self) -> None:

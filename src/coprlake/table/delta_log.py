@@ -8,14 +8,16 @@ On this machine a commit is on disk before it has its name, and its name is on d
 syncs nothing, so a loss of power could empty what had been acknowledged. An object store does the same by itself.
 """
 
+import fcntl
 import json
 import math
 import os
 import random
+import re
 import time
 import uuid
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
@@ -35,7 +37,7 @@ from coprlake.errors import (
     UnreadableTableError,
     UsageError,
 )
-from coprlake.files import Folder
+from coprlake.files import Folder, storage_error
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.sidecar import sidecar_name
 from coprlake.table import features
@@ -67,6 +69,8 @@ CHECKPOINT_INTERVAL: Final = 100
 """Commits from one checkpoint to the next, unless the table says otherwise; as in delta-rs."""
 _YOUNG_SECONDS: Final = 300
 """A file that is older has long been written to disk by the operating system."""
+_COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_CAUSE: Final = "\N{DOWNWARDS ARROW WITH TIP RIGHTWARDS}"
 
 
 class Transaction(NamedTuple):
@@ -281,12 +285,13 @@ class DeltaLog:
                 self.refresh()
             self.check_writable("move" if not data_change else "delete" if remove or replace else "append")
             self._check_present(remove)
-            self._check_written(add)
             self._check_first(once)
             version = self.version + 1  # what the swap demands
             going = self.entries() if replace else remove
             try:
-                swapped = self._commit_once(add, going, note, data_change, once)
+                with self._held(alone=False):
+                    self._check_written(add)
+                    swapped = self._commit_once(add, going, note, data_change, once)
             except (DeltaError, OSError) as error:
                 landed = self._landed(self._attempt)
                 if landed is not None:
@@ -488,16 +493,40 @@ class DeltaLog:
             raise StorageError(f"{self.folder.uri}: old files could not be removed; {_first_line(error)}") from error
         if not local:
             return names
-        present = self.names()
-        names = [name for name in names if name not in present and self.folder.holds(name)]
+        with self._held(alone=True):
+            self.refresh()  # somebody may have committed a file since it was found that no version has it
+            present = self.names()
+            names = [name for name in names if name not in present and self.folder.holds(name)]
+            if not dry_run:
+                self.sync_to(self.version)  # or a loss of power could bring back the version that needs them
+                for name in names:
+                    self.folder.remove(name)
         if not dry_run:
-            self.sync_to(self.version)  # or a loss of power could bring back the version that needs them
-            for name in names:
-                self.folder.remove(name)
             for one in {name.rpartition("/")[0]: name for name in names}.values():
                 with suppress(CoprlakeError):  # what comes back is removed the next time
                     self.folder.sync_names(one)
         return names
+
+    @contextmanager
+    def _held(self, *, alone: bool) -> Iterator[None]:
+        """Hold the log of a table on this machine: commits hold it together, a vacuum `alone`.
+
+        Between the moment at which a commit sees that its files are there and the moment at which it is in the log, no
+        vacuum removes a file: whatever the retention is, and whatever the clock says. A process that dies holds nothing.
+        """
+        if not self.folder.is_local:
+            yield
+            return
+        try:
+            descriptor = os.open(self.folder.path(LOG), os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise storage_error(self.folder.path(LOG), error) from error
+        try:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+            yield
+        finally:
+            os.close(descriptor)
 
     def _check_whole(self) -> None:
         """Refuse to decide what nobody needs while a commit, or a checkpoint, that may name it cannot be read."""
@@ -646,4 +675,7 @@ def _too_new(folder: Folder, found: str) -> UnreadableTableError:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+    """What went wrong, and why: the first line and the last of the causes that delta-rs lists below it."""
+    first, *rest = _COLOR.sub("", str(error)).splitlines() or [""]
+    causes = [line.partition(_CAUSE)[2].strip() for line in rest if _CAUSE in line]
+    return f"{first}: {causes[-1]}" if causes else first

@@ -20,7 +20,7 @@ from coprlake.errors import FormatError
 from coprlake.files import Folder
 from coprlake.records import TIMESTAMP
 from coprlake.segment.assigner import record_bytes
-from coprlake.segment.data_file import DataFileWriter, storage_schema
+from coprlake.segment.data_file import DataFileWriter, storage_schema, written_bytes
 from coprlake.segment.indexing import BatchIndexer, planned_kind, signature_bits
 from coprlake.segment.mutable import SegmentReport
 from coprlake.segment.sealed import SealedSegment
@@ -220,12 +220,11 @@ class SegmentMerger:
         self._flush()
         self._writer.close()
         self._folder.sync(self.name)
-        entry = self._folder.entry(self.name)
-        assert entry is not None
+        data_bytes = written_bytes(self._folder, self.name)
         merged = time.perf_counter()
         bits = signature_bits(self._plan.rules, mergeable=not self._full and self._raw_bytes < MERGEABLE_BYTES)
         pieces, sketch_report = encode(self._sketch, signature_bits=bits, rules=RULE_SETS[self._plan.rules])
-        sidecar = encode_sidecar(pieces, self._description(entry.size_bytes))
+        sidecar = encode_sidecar(pieces, self._description(data_bytes))
         self._folder.write(sidecar_name(self.name), sidecar)
         parts = dict(sketch_report.bytes_by_part)
         parts["description"] = sum(map(len, sidecar)) - sum(map(len, pieces))
@@ -234,7 +233,7 @@ class SegmentMerger:
             row_count=self._row_count,
             batch_count=self._batch_count,
             raw_bytes=self._raw_bytes,
-            data_bytes=entry.size_bytes,
+            data_bytes=data_bytes,
             first_time=min((first for first, _ in self._times), default=ALWAYS[0]),
             last_time=max((last for _, last in self._times), default=ALWAYS[1]),
             sketch_bytes_by_part=parts,

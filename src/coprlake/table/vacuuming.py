@@ -50,7 +50,7 @@ def vacuum(log: DeltaLog, *, retention_hours: float = VACUUM_HOURS, dry_run: boo
         data_name = data_name_of(entry.name)
         if data_name is None:
             _remove(log, entry, report, report.leftovers, youngest_ns)
-        elif data_name in gone or not (data_name in sizes and log.folder.exists(data_name)):
+        elif data_name in gone or not log.folder.exists(data_name):
             _remove(log, entry, report, report.sidecars, youngest_ns if data_name not in gone else time.time_ns())
     for entry in log.folder.list(LOG):
         if _UNFINISHED.fullmatch(entry.name):

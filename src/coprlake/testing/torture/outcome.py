@@ -2,7 +2,10 @@
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Final
+
+ENOUGH: Final = 50
+"""Failures after which a torture need not go on."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,11 @@ class Outcome:
 class Budget:
     """Says when a torture has to stop, and fills in how long it took."""
 
+    latest: ClassVar[Outcome | None] = None
+    """The outcome of the torture that began last, for whoever wants to see how far it is."""
+
     def __init__(self, outcome: Outcome, seconds: float, cases: int | None = None) -> None:
+        Budget.latest = outcome
         self._outcome = outcome
         self._cases = cases
         self._begin = time.monotonic()

@@ -1,0 +1,95 @@
+"""Disks that fail, clocks that jump and crowds of processes: nothing is lost, and every error is a clear one."""
+
+import errno
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from coprlake.testing.torture import faults
+from coprlake.testing.torture.lives import LATE, LINK, RENAME, Fault, Lives
+from coprlake.testing.torture.outcome import Outcome
+
+DELETES_TOO_MUCH = """
+from coprlake.segment.sidecar import sidecar_name
+from coprlake.table.delta_log import DeltaLog
+def discard(self, names):
+    for name in names:
+        self.folder.remove(name)
+        self.folder.remove(sidecar_name(name))
+DeltaLog.discard = discard
+DeltaLog._landed = lambda self, attempt: None
+DeltaLog._has_landed = lambda self, *_: False
+"""
+SAYS_NOTHING = """
+from coprlake.query.report import SearchReport
+SearchReport.problem = lambda self, text: None
+"""
+NO_CONFLICTS = """
+from coprlake.table.delta_log import DeltaLog
+DeltaLog._check_present = lambda self, remove: None
+"""
+
+
+def check(outcome: Outcome) -> None:
+    assert not outcome.failures, "\n".join(map(str, outcome.failures))
+
+
+def test_faults_cost_nothing_and_are_clear(tmp_path: Path) -> None:
+    outcome = faults.run(23, 120, tmp_path, cases=70)
+    check(outcome)
+    assert outcome.cases >= 70
+    sorts = {kind.rpartition(" ")[2] for kind in outcome.counts}
+    assert sorts >= {"ENOSPC", "EIO", "EACCES", "clock"}
+
+
+def test_a_clock_that_jumps_changes_nothing(tmp_path: Path) -> None:
+    with Lives(tmp_path / "server") as lives:
+        if not lives.has_faults:
+            pytest.skip("there is no C compiler")
+        bench = faults.Bench(tmp_path / "bench", lives)
+        for number, kind in enumerate(("append", "stream-batch", "optimize", "delete", "vacuum")):
+            for jump in faults.JUMPS[number % 2 :: 2]:
+                fault = Fault("", clock=jump, jump=-2 * jump, jump_at=30, files_follow=number % 2 == 0)
+                assert bench.run(faults.Case(kind, True, fault, 0.0)) is not None
+
+
+def test_a_commit_that_lands_and_fails_is_not_added_again(tmp_path: Path) -> None:
+    """Every link and rename of an append is done, and reported as an error."""
+    with Lives(tmp_path / "server") as lives:
+        if not lives.has_faults:
+            pytest.skip("there is no C compiler")
+        bench = faults.Bench(tmp_path / "bench", lives)
+        for at in range(4):
+            fault = Fault("", at=at, kinds=LINK | RENAME, error=errno.EIO, how=LATE)
+            for kind in ("append-columns", "delete", "optimize"):
+                bench.run(faults.Case(kind, False, fault, 0.0))
+
+
+def test_writers_a_merge_a_deletion_and_vacuums_at_once(tmp_path: Path) -> None:
+    check(faults.run(7, 120, tmp_path, cases=6, kinds=["crowd"]))
+
+
+# --- the harness notices what it should notice ---
+
+
+def test_a_discard_that_asks_nobody_is_noticed(tmp_path: Path) -> None:
+    failed = []
+    for at in range(8):
+        fault = Fault("", at=at, kinds=LINK | RENAME, error=errno.EIO, how=LATE)
+        try:
+            faults.replay(tmp_path / str(at), "append", False, asdict(fault), setup=DELETES_TOO_MUCH)
+        except AssertionError:
+            failed.append(at)
+            break
+    assert failed
+
+
+def test_a_search_that_hides_what_it_missed_is_noticed(tmp_path: Path) -> None:
+    outcome = faults.run(5, 60, tmp_path, cases=40, setup=SAYS_NOTHING, enough=1, kinds=["search", "scan"])
+    assert any("no word of it" in failure.what for failure in outcome.failures)
+
+
+def test_a_commit_that_looks_for_no_conflict_is_noticed(tmp_path: Path) -> None:
+    outcome = faults.run(9, 90, tmp_path, cases=25, setup=NO_CONFLICTS, enough=1, kinds=["crowd"])
+    assert outcome.failures

@@ -1,0 +1,91 @@
+"""A vacuum takes no file away from a commit that is being made, however short its retention is."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from coprlake.errors import ConflictError, StorageError
+from coprlake.store import create_table, open_table
+from coprlake.table.delta_log import DeltaLog, _first_line
+from coprlake.testing.faults import check_sound, ids, record
+from coprlake.testing.torture.jobs import ID
+
+
+def test_a_vacuum_between_the_check_and_the_commit_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, it removed the files in between, and the commit named files that were gone."""
+    table = create_table(tmp_path / "table", schema=ID)
+    table.append([record(0)])
+    check = DeltaLog._check_written
+    vacuums = []
+
+    def check_and_meet_a_vacuum(self: DeltaLog, add: object) -> None:
+        check(self, add)  # type: ignore[arg-type]
+        vacuum = threading.Thread(target=lambda: open_table(tmp_path / "table").vacuum(retention_hours=0))
+        vacuum.start()
+        vacuum.join(1)
+        vacuums.append(vacuum)
+
+    monkeypatch.setattr(DeltaLog, "_check_written", check_and_meet_a_vacuum)
+    table.append([record(1)])
+    monkeypatch.undo()
+    assert vacuums
+    for vacuum in vacuums:
+        vacuum.join(30)
+        assert not vacuum.is_alive()
+    assert ids(table) == [0, 1]
+    check_sound(tmp_path / "table", [0, 1])
+
+
+def test_a_vacuum_that_looked_before_a_commit_does_not_remove_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = create_table(tmp_path / "table", schema=ID)
+    table.append([record(0)])
+    writer = table.writer()
+    writer.append([record(1)])
+    writer._segmenter.seal()
+    log = DeltaLog.open(table._log.folder)
+    original = DeltaLog._held
+
+    def commit_first(self: DeltaLog, *, alone: bool) -> object:
+        if alone:
+            writer.commit()
+        return original(self, alone=alone)
+
+    monkeypatch.setattr(DeltaLog, "_held", commit_first)
+    log.vacuum(0, dry_run=False)
+    monkeypatch.undo()
+    check_sound(tmp_path / "table", [0, 1])
+
+
+def test_a_file_that_is_removed_while_it_is_written_is_a_conflict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, it was an AssertionError without a word."""
+    table = create_table(tmp_path / "table", schema=ID)
+
+    def sync_and_lose(self: object, name: str) -> None:
+        (tmp_path / "table" / name).unlink()
+
+    monkeypatch.setattr("coprlake.files.Folder.sync", sync_and_lose)
+    with pytest.raises(ConflictError, match="removed while it was written"):
+        table.append([record(0)])
+    monkeypatch.undo()
+    assert ids(table) == []
+    check_sound(tmp_path / "table", [])
+
+
+def test_a_scratch_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
+    table = create_table(tmp_path / "table", schema=ID)
+    (tmp_path / "table" / "_coprlake").mkdir(exist_ok=True)
+    (tmp_path / "table" / "_coprlake" / "scratch").write_text("in the way")
+    with pytest.raises(StorageError, match="scratch"), table.writer() as writer:
+        writer.append([record(0)])
+    assert ids(table) == []
+
+
+def test_the_cause_of_an_error_of_the_log_is_in_its_line() -> None:
+    error = OSError("Kernel error -> Generic LocalFileSystem error\n   \x1b[31m↳\x1b[0m Unable to open file\n  ↳ No space left")
+    assert _first_line(error) == "Kernel error -> Generic LocalFileSystem error: No space left"
+    assert _first_line(OSError("one line")) == "one line"
