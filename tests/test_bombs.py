@@ -83,7 +83,11 @@ def test_an_endless_line_takes_little_memory(tmp_path: Path) -> None:
         print(size >> 20, intake.report.split, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
     """
     result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), str(bomb)], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-c", textwrap.dedent(script), str(bomb)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
     size, split, peak = map(int, result.stdout.split())
     assert size >= 160
