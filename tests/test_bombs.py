@@ -5,6 +5,7 @@ import gzip
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +19,11 @@ from coprlake.intake.inputs import InputFile
 
 LINE = b"all work and no play makes jack a dull boy\n"
 LINE_COUNT = 60_000
-PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "zst": lambda data: bytes(pa.Codec("zstd").compress(data))}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "zst": lambda data: bytes(pa.Codec("zstd").compress(data)),
+}
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ BUDGET: Final = CopyBudget(COPY_BYTES)
 def read_at(descriptor: int, size: int, offset: int = 0) -> npt.NDArray[np.uint8]:
     """The bytes of a file from `offset` on, `size` of them or fewer if it ends before."""
     out = np.empty(size, np.uint8)
-    view, done = memoryview(out), 0
+    view, done = out.data, 0
     while done < size:
         count = os.preadv(descriptor, [view[done : done + _READ_BYTES]], offset + done)
         if count == 0:
@@ -102,7 +102,7 @@ def unchanging_bytes(descriptor: int, *, may_copy: bool = True) -> memoryview:
             raise
         whole = copy if copy.base is None else copy.base
         weakref.finalize(whole, BUDGET.give_back, size)
-        return memoryview(copy).toreadonly()
+        return copy.data.toreadonly()
     return _mapped(descriptor, _Place(status.st_dev, status.st_ino, size))
 
 

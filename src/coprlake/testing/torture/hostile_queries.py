@@ -181,7 +181,7 @@ class Patterns(Kind):
     """Patterns of `parse`."""
 
     name = "pattern"
-    weight = 20
+    weight = 40
 
     def prepare(self, folder: Path) -> None:
         """Nothing has to be there."""
@@ -207,7 +207,7 @@ class Queries(Kind):
     """Queries of the language: they are understood or refused, and run with and without sketches alike."""
 
     name = "query"
-    weight = 9
+    weight = 40
 
     def prepare(self, folder: Path) -> None:
         """A small table."""
