@@ -5,6 +5,7 @@ import gzip
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +19,11 @@ from coprlake.intake.inputs import InputFile
 
 LINE = b"all work and no play makes jack a dull boy\n"
 LINE_COUNT = 60_000
-PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "zst": lambda data: bytes(pa.Codec("zstd").compress(data))}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "zst": lambda data: bytes(pa.Codec("zstd").compress(data)),
+}
 
 
 @pytest.fixture
@@ -83,7 +88,11 @@ def test_an_endless_line_takes_little_memory(tmp_path: Path) -> None:
         print(size >> 20, intake.report.split, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
     """
     result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), str(bomb)], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-c", textwrap.dedent(script), str(bomb)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
     size, split, peak = map(int, result.stdout.split())
     assert size >= 160

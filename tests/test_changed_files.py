@@ -204,7 +204,9 @@ def test_a_small_sketch_cannot_ask_for_much_memory() -> None:
     assert sum(len(starts) - 1 for _, _, starts in runs) == 200
     merged = MutableSketch(None)
     assert add_sealed(merged, sealed)
-    assert b"".join(encode(merged, signature_bits=32)[0])[4096:] == b"".join(encode(sketch, signature_bits=32)[0])[4096:]
+    assert (
+        b"".join(encode(merged, signature_bits=32)[0])[4096:] == b"".join(encode(sketch, signature_bits=32)[0])[4096:]
+    )
 
 
 def test_a_sidecar_with_more_batches_than_its_data_file_can_have_is_refused() -> None:

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-COPY_BYTES: Final = int(os.environ.get("COPRLAKE_SKETCH_COPY_BYTES", "") or 256 * 1024 * 1024)
+COPY_BYTES: Final = int(os.environ.get("COPRLAKE_SKETCH_COPY_BYTES", "").strip() or 256 * 1024 * 1024)
 """What the copies of a process may take together; 0 maps everything."""
 
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)

@@ -45,7 +45,7 @@ _OPTIONS = {
         default=250,
         show_default=True,
         metavar="TIMES",
-        help="Stop reading a compressed file that grows to more than 1 GiB and this many times its size; 0 for no limit.",
+        help="Stop reading a compressed file that expands to over 1 GiB and this many times its size; 0 for no limit.",
     ),
     "attributes": click.option(
         "--attributes", is_flag=True, help="Put all other keys into one map instead of typed columns."

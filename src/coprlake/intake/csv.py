@@ -170,7 +170,9 @@ class CsvReader:
         typed = _cast(texts, kind)
         if typed is not None:
             return typed, nothing
-        fits = np.array([value is None or _cast(pa.array([value]), kind) is not None for value in texts.to_pylist()], bool)
+        fits = np.array(
+            [value is None or _cast(pa.array([value]), kind) is not None for value in texts.to_pylist()], bool
+        )
         typed = _cast(pc.if_else(pa.array(fits), texts, pa.scalar(None, pa.string())), kind)
         return typed, np.flatnonzero(~fits)
 

@@ -60,7 +60,7 @@ class ParquetFiles(Kind):
     """A folder with one Parquet file that was changed."""
 
     name = "parquet"
-    weight = 20
+    weight = 60
 
     def prepare(self, folder: Path) -> None:
         """Files with the settings of several writers."""
@@ -113,7 +113,7 @@ class DeltaLogs(Kind):
     """A table with one file of its log changed."""
 
     name = "delta"
-    weight = 6
+    weight = 12
 
     def prepare(self, folder: Path) -> None:
         """A table with a checkpoint, and commits after it."""

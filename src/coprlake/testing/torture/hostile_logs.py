@@ -24,9 +24,13 @@ def _raw_logs() -> dict[str, bytes]:
     lines = log_lines(11, 30)
     objects = [{"time": line[:20], "level": line[21:25], "msg": line, "n": {"a": [1, None]}} for line in lines]
     rows = [f'{line[:20]},{line[21:25]},"{line}",{number}' for number, line in enumerate(lines)]
-    stamped = [f"<{34 + number}>Nov 18 01:02:{number:02d} host app[{number}]: {line}" for number, line in enumerate(lines)]
-    stamped += [f"<165>1 {line[:20]} host app 77 ID47 [a@1 k=\"v\"] {line}" for line in lines[:10]]
-    access = [f'10.0.0.{n} - - [18/Nov/2026:01:02:{n:02d} +0000] "GET /a?b={n} HTTP/1.1" 200 {n} "-" "x"' for n in range(30)]
+    stamped = [
+        f"<{34 + number}>Nov 18 01:02:{number:02d} host app[{number}]: {line}" for number, line in enumerate(lines)
+    ]
+    stamped += [f'<165>1 {line[:20]} host app 77 ID47 [a@1 k="v"] {line}' for line in lines[:10]]
+    access = [
+        f'10.0.0.{n} - - [18/Nov/2026:01:02:{n:02d} +0000] "GET /a?b={n} HTTP/1.1" 200 {n} "-" "x"' for n in range(30)
+    ]
     traces = [text for line in lines for text in (line, "  at a.b.C(D.java:1)", "Caused by: E")]
     return {
         "text": "\n".join(lines).encode() + b"\n",
@@ -41,9 +45,9 @@ def _raw_logs() -> dict[str, bytes]:
 
 def _naive_lines(data: bytes) -> list[str]:
     """The lines of a text, as an editor shows them."""
-    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    lines = lines[:-1] if lines[-1] == b"" else lines
-    return [line.removesuffix(b"\r").decode("utf-8", "replace") for line in lines]
+    *lines, last = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    lines = [line.removesuffix(b"\r") for line in lines] + ([last] if last else [])
+    return [line.decode("utf-8", "replace") for line in lines]
 
 
 class RawLogs(Kind):
@@ -89,7 +93,11 @@ def _nothing(data: bytes) -> str | None:
 
 
 def _compare_lines(data: bytes, batches: Sequence[pa.RecordBatch]) -> str | None:
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or data[:3] in (b"\x1f\x8b\x08", b"BZh") or data[:4] in (b"\x28\xb5\x2f\xfd", b"PAR1"):
+    if (
+        data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        or data[:3] in (b"\x1f\x8b\x08", b"BZh")
+        or data[:4] in (b"\x28\xb5\x2f\xfd", b"PAR1")
+    ):
         return None
     found = [str(line) for batch in batches for line in batch.column("content").to_pylist()]
     wanted = [line for line in _naive_lines(data) if line]

@@ -37,7 +37,14 @@ _PATTERNS: Final = (
     "[a-z]{2,5}:w ' '? ARRAY{WORD:x ' '?}{0,4}:xs",
     "TIMESTAMP('yyyy-MM-dd''T''HH:mm:ss'):t DATA",
 )
-_REGEXES: Final = ("id=[0-9a-f]+", "(?i)refused|timeout", "^2026-\\d\\d", "took (\\d+) ms$", "(a|b)*c{2,5}", "\\bGET\\b.*html")
+_REGEXES: Final = (
+    "id=[0-9a-f]+",
+    "(?i)refused|timeout",
+    "^2026-\\d\\d",
+    "took (\\d+) ms$",
+    "(a|b)*c{2,5}",
+    "\\bGET\\b.*html",
+)
 _WILDCARDS: Final = ("*refused*", "10.0.?.17", "\\*x*", "a*b*c*d", "??", "käse*")
 _QUERIES: Final = (
     'fetch logs | filter loglevel == "ERROR" | summarize count(), by:{source}',
@@ -49,10 +56,74 @@ _QUERIES: Final = (
     'fetch logs | filter matchesPhrase(content, "took 7") and not contains(content, "x") or isNull(source)',
 )
 _WORDS: Final = (
-    *("fetch", "logs", "|", "filter", "summarize", "count()", ",", "by:{", "}", "(", ")", "[", "]", "==", "!=", "~", "&"),
-    *('"', "'", "\\", "*", "?", "+", "{2,9}", "{0,60000}", "(?:", "(?P<a>", "[^", "\\p{L}", "\\x{110000}", "$", "^", "//"),
-    *("null", "true", "1.5", "now()", "-5m", "record(", "array(", "lookup [", "join [", "if(", "else:", "in", "not", "or"),
-    *("INT", "LD", "JSON", "EOL", ":a", "{1,}", "ENUM{'a'=1}", ">>", "<<", "!", "bin(timestamp, 1s)", "sum(", "parse content,"),
+    *(
+        "fetch",
+        "logs",
+        "|",
+        "filter",
+        "summarize",
+        "count()",
+        ",",
+        "by:{",
+        "}",
+        "(",
+        ")",
+        "[",
+        "]",
+        "==",
+        "!=",
+        "~",
+        "&",
+    ),
+    *(
+        '"',
+        "'",
+        "\\",
+        "*",
+        "?",
+        "+",
+        "{2,9}",
+        "{0,60000}",
+        "(?:",
+        "(?P<a>",
+        "[^",
+        "\\p{L}",
+        "\\x{110000}",
+        "$",
+        "^",
+        "//",
+    ),
+    *(
+        "null",
+        "true",
+        "1.5",
+        "now()",
+        "-5m",
+        "record(",
+        "array(",
+        "lookup [",
+        "join [",
+        "if(",
+        "else:",
+        "in",
+        "not",
+        "or",
+    ),
+    *(
+        "INT",
+        "LD",
+        "JSON",
+        "EOL",
+        ":a",
+        "{1,}",
+        "ENUM{'a'=1}",
+        ">>",
+        "<<",
+        "!",
+        "bin(timestamp, 1s)",
+        "sum(",
+        "parse content,",
+    ),
 )
 _NAIVE_CHARACTERS: Final = 80
 _ROWS: Final = [
@@ -110,7 +181,7 @@ class Patterns(Kind):
     """Patterns of `parse`."""
 
     name = "pattern"
-    weight = 20
+    weight = 40
 
     def prepare(self, folder: Path) -> None:
         """Nothing has to be there."""
@@ -136,7 +207,7 @@ class Queries(Kind):
     """Queries of the language: they are understood or refused, and run with and without sketches alike."""
 
     name = "query"
-    weight = 9
+    weight = 40
 
     def prepare(self, folder: Path) -> None:
         """A small table."""

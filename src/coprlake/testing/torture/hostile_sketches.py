@@ -23,7 +23,7 @@ from coprlake.sketch.immutable import SealedSketch, may_match_any
 from coprlake.sketch.merge import add_sealed
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.sealing import encode
-from coprlake.testing.torture.hostile import Case, Kind, log_lines, small_table
+from coprlake.testing.torture.hostile import Case, Kind, small_table
 from coprlake.testing.torture.mutating import Edit, edited, random_edits
 from coprlake.tokens.rules import PAPER_VERSION, RULES_VERSION
 
@@ -105,7 +105,13 @@ def base_sketches() -> list[tuple[str, bytes, U32Array]]:
     """Small sketches of every kind, and tokens of which some are in them."""
     found = []
     for number, (bits, rules, batches) in enumerate(
-        [(32, RULES_VERSION, 40), (8, RULES_VERSION, 9), (32, PAPER_VERSION, 300), (3, PAPER_VERSION, 1), (32, RULES_VERSION, 0)]
+        [
+            (32, RULES_VERSION, 40),
+            (8, RULES_VERSION, 9),
+            (32, PAPER_VERSION, 300),
+            (3, PAPER_VERSION, 1),
+            (32, RULES_VERSION, 0),
+        ]
     ):
         chance = np.random.default_rng(number)
         pool = chance.integers(1, 1 << 32, 600, dtype=np.uint32)
@@ -113,7 +119,13 @@ def base_sketches() -> list[tuple[str, bytes, U32Array]]:
         for batch in range(batches):
             sketch.insert(np.unique(chance.choice(pool, 60)), batch)
         data = b"".join(encode(sketch, signature_bits=bits, rules=rules)[0])
-        found.append((f"{bits} bits, rules {rules}, {batches} batches", data, np.concatenate([pool[:30], pool[:10] + np.uint32(1)])))
+        found.append(
+            (
+                f"{bits} bits, rules {rules}, {batches} batches",
+                data,
+                np.concatenate([pool[:30], pool[:10] + np.uint32(1)]),
+            )
+        )
     return found
 
 
@@ -166,7 +178,20 @@ def joined_sidecar(sketch: bytes, description: bytes) -> bytes:
     return sketch + description + trailer.tobytes()
 
 
-_JSON: Final = (b"null", b"-1", b"0", b"1e400", b"NaN", b'""', b"[]", b"{}", b"true", b"1" * 5000, b"[" * 100_000, b'"\\ud800"')
+_JSON: Final = (
+    b"null",
+    b"-1",
+    b"0",
+    b"1e400",
+    b"NaN",
+    b'""',
+    b"[]",
+    b"{}",
+    b"true",
+    b"1" * 5000,
+    b"[" * 100_000,
+    b'"\\ud800"',
+)
 _COUNTS: Final = (b"1", b"65536", b"65537", b"4294967296", b"9" * 30)
 
 
@@ -193,7 +218,7 @@ class Sidecars(Kind):
         self._folder = Folder.of(folder / "table")
         names = [file.name for file in self._folder.list() if file.name.endswith(".parquet")]
         self._name = min(name for name in names if "/" not in name)
-        self._bytes = self._folder.read(sidecar_name(self._name))
+        self.sound_bytes = self._folder.read(sidecar_name(self._name))
         size = (folder / "table" / self._name).stat().st_size
         self._entry = SegmentEntry(self._name, size)
         sound = SealedSegment(self._folder, self._entry)
@@ -211,10 +236,10 @@ class Sidecars(Kind):
 
     def case(self, chance: random.Random) -> Case:
         """A sidecar with a few edits, with or without new checksums."""
-        sketch, body = sidecar_parts(self._bytes)
+        sketch, body = sidecar_parts(self.sound_bytes)
         part = chance.choice(("whole", "whole", "sketch", "description"))
         if part == "whole":
-            edits = random_edits(chance, self._bytes, ())
+            edits = random_edits(chance, self.sound_bytes, ())
         elif part == "sketch":
             edits = sketch_edits(chance, sketch, (), keeps_size=chance.random() < 0.8)
         else:
@@ -222,12 +247,12 @@ class Sidecars(Kind):
 
         def check(some: Sequence[Edit]) -> str | None:
             if part == "whole":
-                return self._check_search(edited(self._bytes, some), must_be_right=True)
+                return self._check_search(edited(self.sound_bytes, some), must_be_right=True)
             if part == "sketch":
                 changed = joined_sidecar(with_checksums(edited(sketch, some)), body)
             else:
                 changed = joined_sidecar(sketch, edited(body, some))
-            return self._check_search(changed, must_be_right=changed == self._bytes)
+            return self._check_search(changed, must_be_right=changed == self.sound_bytes)
 
         return Case(f"sidecar, {part}{'' if part == 'whole' else ', new checksums'}", edits, check)
 
@@ -240,7 +265,7 @@ class Sidecars(Kind):
             left = set(segment.candidates(program).tolist())
             if must_be_right and not true <= left:
                 return f"batches {sorted(true - left)} have a match and were ruled out"
-        if must_be_right and data != self._bytes and segment.sidecar_problem is None:
+        if must_be_right and data != self.sound_bytes and segment.sidecar_problem is None:
             return "nobody said that the sidecar is damaged"
         if segment.sidecar is not None:
             _ = segment.metadata

@@ -1,4 +1,7 @@
-"""Small changes to bytes and texts, as plain data: a case is a list of edits, and the smallest one is found by leaving some out."""
+"""Small changes to bytes and texts, as plain data.
+
+A case is a list of edits; the smallest one that still fails is found by leaving some out.
+"""
 
 import random
 from collections.abc import Sequence
@@ -90,7 +93,15 @@ def random_text_edits(chance: random.Random, text: str, words: Sequence[str]) ->
             depth = chance.choice((3, 50, 400, 3000))
             edits.append(Edit(at, 0, (chance.choice(("(", "[", "{", "not ", "-", "((", "'", "a|")) * depth).encode()))
         elif kind == 5:
-            edits.append(Edit(at, 0, chance.choice(("99999999999999999999", "-1", "1e999", "\x00", "\udcff", "é😀", "\n")).encode("utf-8", "surrogatepass")))
+            edits.append(
+                Edit(
+                    at,
+                    0,
+                    chance.choice(("99999999999999999999", "-1", "1e999", "\x00", "\udcff", "é😀", "\n")).encode(
+                        "utf-8", "surrogatepass"
+                    ),
+                )
+            )
         else:
             edits.append(_edit(chance, data, ()))
     return edits

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 HANG_SECONDS: Final = 30.0
 MEMORY_BYTES: Final = 2 << 30
 """What a child may allocate beyond what its libraries take: far more than any case needs."""
+CHILD_COMMAND: tuple[str, ...] = ("-m", __name__)
 CHILD_CASES: Final = 20_000
 START_SECONDS: Final = 300.0
 """A child that finds no compiled kernels compiles them first."""
@@ -41,9 +42,7 @@ FAILURE_LIMIT: Final = 20
 """After this many failures a run ends."""
 
 
-def run(
-    seed: int, seconds: float, folder: Path, cases: int | None = None, kinds: Sequence[str] = ()
-) -> Outcome:
+def run(seed: int, seconds: float, folder: Path, cases: int | None = None, kinds: Sequence[str] = ()) -> Outcome:
     """Run mutated cases until the time is up or `cases` were run.
 
     Args:
@@ -70,7 +69,9 @@ def run(
             known.add(kind_of_problem)
             outcome.failures.append(_smallest(seed, case, problem, folder, kinds, may_shrink=is_new))
         if not child.counts:
-            outcome.failures.append(Failure(seed, f"cases from {first} on", "the child ran none: " + child.stderr[-2000:]))
+            outcome.failures.append(
+                Failure(seed, f"cases from {first} on", "the child ran none: " + child.stderr[-2000:])
+            )
             break
         first = child.last + 1
     _ = budget.is_spent  # notes the time
@@ -95,7 +96,7 @@ class _Child:
 
     def run(self, hang_seconds: float) -> None:
         """Until it ends, dies or does not move."""
-        command = [sys.executable, "-m", __name__, "--seed", str(self.seed), "--first", str(self.first)]
+        command = [sys.executable, *CHILD_COMMAND, "--seed", str(self.seed), "--first", str(self.first)]
         command += ["--stop", str(self.stop), "--seconds", str(self.seconds), "--folder", str(self.folder)]
         command += [word for kind in self.kinds for word in ("--kind", kind)]
         if self.edits is not None:
@@ -108,7 +109,9 @@ class _Child:
             process.wait()
         self.stderr = errors.read_text(errors="replace")
         if not ended and self.last >= 0:
-            how = "it did not end" if process.returncode == -signal.SIGKILL else f"the process died: {process.returncode}"
+            how = (
+                "it did not end" if process.returncode == -signal.SIGKILL else f"the process died: {process.returncode}"
+            )
             self.problems.append((self.last, {"what": f"{how}\n{self.stderr[-1500:]}"}))
 
     def _follow(self, process: "subprocess.Popen[bytes]", hang_seconds: float) -> bool:
@@ -157,7 +160,7 @@ def _smallest(
 
 def _edit_count(seed: int, case: int, folder: Path, kinds: Sequence[str]) -> int:
     """How many edits the case of a process that died has."""
-    command = [sys.executable, "-m", __name__, "--seed", str(seed), "--first", str(case), "--stop", str(case + 1)]
+    command = [sys.executable, *CHILD_COMMAND, "--seed", str(seed), "--first", str(case), "--stop", str(case + 1)]
     command += ["--folder", str(folder / f"count-{case}"), "--count"]
     command += [word for kind in kinds for word in ("--kind", kind)]
     found = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
