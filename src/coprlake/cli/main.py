@@ -55,7 +55,7 @@ class LazyCommands(click.Group):
         except click.exceptions.Exit:
             raise
         except click.ClickException as error:
-            error.message = harmless(error.message)
+            vars(error)["message"] = harmless(error.message)
             raise
         except (KeyboardInterrupt, click.Abort):
             ctx.exit(INTERRUPTED)
