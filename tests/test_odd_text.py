@@ -1,11 +1,16 @@
 """Bytes that are not UTF-8, and characters that drive a terminal."""
 
+import json
+import os
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner, Result
 
+from coprlake.cli.harmless import harmless, harmless_json, one_line
+from coprlake.cli.main import cli
 from coprlake.predicate.build import contains, equals
 from coprlake.predicate.predicates import ALL_FIELDS
 from coprlake.store import create_table, open_table
@@ -70,3 +75,71 @@ def test_files_of_others_are_indexed_and_searched_as_they_are(tmp_path: Path) ->
         assert len(list(table.search("line", context=1).rows())) == 1
         assert table.index(rebuild=True).indexed == 1
     assert table.verify(deep=True).is_sound
+
+
+EVIL = "a\x1b]0;owned\x07\x9b31m\u202eb\u2066"
+"""An escape sequence, a bell, a C1 control character, and signs that turn a line around."""
+DRIVING = ("\x1b", "\x07", "\x9b", "\u202e", "\u2066", "\x85", "\u2028")
+
+
+def run(*arguments: object) -> Result:
+    result = CliRunner().invoke(cli, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+    return result
+
+
+def assert_harmless(result: Result) -> None:
+    assert not [sign for sign in DRIVING if sign in result.output], repr(result.output)
+
+
+def test_file_names_in_warnings_and_errors_are_harmless(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / f"{EVIL}.log").write_bytes(b"2026-11-16T03:55:00Z INFO bad \xff\n")
+    (folder / "new\nline: coprlake: error: gone.log").write_bytes(b"2026-11-16T03:55:00Z INFO bad \xff\n")
+    (folder / os.fsdecode(b"\xff.log")).write_bytes(b"2026-11-16T03:55:00Z INFO bad \xff\n")
+    result = run("ingest", folder, "--into", tmp_path / "t", "--engine", "local")
+    assert result.exit_code == 0
+    assert "are not utf-8" in result.stderr
+    assert_harmless(result)
+    assert not [line for line in result.stderr.splitlines() if line.startswith("line: coprlake")]
+    assert_harmless(run("ingest", folder, "--into", tmp_path / "u", "--engine", "local", "--json"))
+    for arguments in (["search", "x", tmp_path / EVIL], ["ingest", tmp_path / EVIL, "--into", tmp_path / "t"]):
+        result = run(*arguments)
+        assert result.exit_code == 2
+        assert_harmless(result)
+    assert_harmless(run("search", "bad", tmp_path / "t", "-o", "table"))
+
+
+def test_keys_columns_and_reports_are_harmless(tmp_path: Path) -> None:
+    path = tmp_path / f"t{EVIL}\nline"
+    pq.write_table(pa.table({"content": ["x"], EVIL: ["y"], "new\nline": ["z"]}), _made(path) / f"{EVIL}.parquet")
+    table = ["--table", path]
+    for arguments in (
+        ["info", path],
+        ["info", path, "--segments"],
+        ["info", path, "--json"],
+        ["explain", "x", path, "-f", EVIL],
+        ["search", "x", path, "--stats"],
+        ["search", "x", path, "-o", "table", "--columns", f"{EVIL},new\nline"],
+        ["search", "x", path, "--where", f"{EVIL}{EVIL}=1"],
+        ["search", "x", path, "--columns", f"{EVIL}{EVIL}"],
+        ["search", path, "--where", EVIL],
+        ["verify", path],
+        ["verify", path, "--json"],
+        ["query", "fetch logs | fields `content`", *table, "--explain"],
+        ["query", f'fetch logs | filter nothing == "{EVIL}"', *table],
+    ):
+        assert_harmless(run(*arguments))
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def test_json_keeps_its_meaning() -> None:
+    text = json.dumps({EVIL: "\udcff"}, ensure_ascii=False)
+    assert json.loads(harmless_json(text)) == {EVIL: "\udcff"}
+    assert len(harmless(EVIL)) == len(EVIL)
+    assert one_line("a\nb") == "a\u240ab"

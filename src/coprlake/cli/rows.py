@@ -8,24 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_CONTROLS = {code: 0x2400 + code for code in range(32) if code not in (9, 10)} | {127: 0x2421}
-_CONTROLS |= dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD)
-"""What could move the cursor, change colours or turn the line around, and the sign that stands for it: one for one."""
-
-
-_JSON_CONTROLS = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 127}
-"""What JSON allows inside of a string but a terminal should not get."""
-
-
-def harmless(text: str) -> str:
-    """The text as a terminal may show it: of the same length."""
-    return text if text.isprintable() else text.translate(_CONTROLS)
-
-
-def harmless_json(text: str) -> str:
-    """JSON that means the same and is safe to show."""
-    return text if text.isascii() and "\x7f" not in text else text.translate(_JSON_CONTROLS)
-
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether values of this type are text, or bytes that may be."""

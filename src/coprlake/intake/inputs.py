@@ -82,8 +82,8 @@ def list_inputs(
     """The files that `inputs` name, in their order; those of a folder or glob sorted, each file once.
 
     Of a folder everything is taken that is a file and not hidden. A link that is named itself is followed; one inside
-    of a folder is if it stays inside, or if the walk says so; `recursive` counts where no walk is given. A folder or glob that has no files is an error, as a path
-    that is not there.
+    of a folder is if it stays inside, or if the walk says so. `recursive` counts where no walk is given. A folder or
+    glob that has no files is an error, as a path that is not there.
     """
     if isinstance(inputs, str | PathLike):
         inputs = [inputs]

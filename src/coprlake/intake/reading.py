@@ -30,6 +30,7 @@ from coprlake.intake.parquet import PARQUET_MAGIC, read_parquet
 from coprlake.intake.syslog import syslog_parts
 from coprlake.intake.text import TextReader
 from coprlake.intake.timestamps import Clock
+from coprlake.tokens.fingerprint import as_bytes
 
 __all__ = ["InputFile", "Intake", "IntakeReport", "ReadOptions", "list_inputs"]
 
@@ -131,6 +132,7 @@ class Intake:
         report, before = self.report, self._counts()
         self._stream = stream = ByteStream(file, self._stdin, max_expansion=self._options.max_expansion)
         source = file.source if self._options.source is None else self._options.source
+        source = as_bytes(source).decode(errors="replace")  # the name of a file need not be UTF-8
         clock = Clock(self._options.zone, self._options.year, file.modified)
         wanted = wanted_format(file, self._options)
         if wanted == "parquet" or (wanted == "auto" and stream.head.startswith(PARQUET_MAGIC)):

@@ -150,9 +150,8 @@ class SealedSegment:
         metadata = self.metadata
         both = np.tile(np.array(ALWAYS, np.int64), (metadata.num_row_groups, 1))
         place = self._column_places().get(column)
-        if place is None or not has_times(self.schema, column) or column in self.constants:
-            return both[:, 0], both[:, 1]
-        kind = _stored_type(metadata.schema.column(place))
+        is_stored = place is not None and has_times(self.schema, column) and column not in self.constants
+        kind = _stored_type(metadata.schema.column(place)) if is_stored else None
         if kind is None:
             return both[:, 0], both[:, 1]
         for number in range(metadata.num_row_groups):
