@@ -9,6 +9,7 @@ import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from coprlake.config import SEGMENT_BYTES
@@ -17,6 +18,7 @@ from coprlake.files import Folder
 from coprlake.ingestion import IngestReport
 from coprlake.intake.options import IntakeReport, ReadOptions
 from coprlake.spark.checkpoints import application_of, sync_checkpoint
+from coprlake.spark.mending import mend_checkpoint
 from coprlake.spark.tasks import WriteTask
 from coprlake.store import Table
 from coprlake.table.delta_log import DeltaLog, Transaction
@@ -104,7 +106,10 @@ def start(
     folder = WriteTask.of(table).folder  # refuses tables that cannot be written to
     application = ""
     if Folder.of(checkpoint).exists("metadata"):
-        application = application_of(checkpoint, DeltaLog.open(folder))
+        log = DeltaLog.open(folder)
+        application = application_of(checkpoint, log)
+        if Folder.of(checkpoint).is_local:
+            mend_checkpoint(Path(Folder.of(checkpoint).root), log.transaction_version(application))
 
     def each(batch: "DataFrame", number: int) -> None:
         nonlocal application

@@ -26,11 +26,13 @@ LINES = 3
 
 
 def add_file(folder: Path, number: int) -> None:
-    """A file that is whole and on disk when the stream sees it: that is up to whoever writes it."""
+    """A file that is whole and on disk when it appears: that is up to whoever writes it."""
     text = "".join(f"2024-06-01 00:00:{line:02d} file {number} line {line}\n" for line in range(LINES))
-    file = folder / f"file-{number}.log"
-    file.write_text(text)
-    Folder.of(folder).sync(file.name)
+    outside = folder.with_name(f"unfinished-{number}")
+    outside.write_text(text)
+    Folder.of(folder.parent).sync(outside.name)
+    outside.rename(folder / f"file-{number}.log")
+    Folder.of(folder).sync(f"file-{number}.log")
 
 
 def take(spark: "SparkSession", folder: Path) -> None:
