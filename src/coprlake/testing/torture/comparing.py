@@ -87,8 +87,8 @@ def wrong_search(table: OpenTable, asked: Asked, seen: Callable[[str], None] = l
     def ids(**how: Any) -> list[int]:
         return search(columns=[ID], **how).to_arrow().column(ID).to_pylist()
 
-    sketched = _attempt("with sketches", lambda: sorted(ids()))
-    scanned = _attempt("without sketches", lambda: sorted(ids(use_sketches=False)))
+    sketched = _attempt("with sketches", lambda: sorted(ids(threads=1)))
+    scanned = _attempt("without sketches", lambda: sorted(ids(threads=1, use_sketches=False)))
     for found in (sketched, scanned):
         if isinstance(found, str) and found.startswith("unclean"):
             return found
@@ -126,8 +126,8 @@ def _wrong_extra(
     table: OpenTable, asked: Asked, found: list[int], search: Callable[..., Search], ids: Callable[..., list[int]]
 ) -> str | None:
     if asked.extra == "threads":
-        one, many = sorted(ids(threads=1)), sorted(ids(threads=5))
-        return None if one == many == found else f"1 thread {_shown(one)}, 5 threads {_shown(many)}"
+        some, many = sorted(ids()), sorted(ids(threads=5))
+        return None if some == many == found else f"1 thread {_shown(found)}, {_shown(some)}, 5 threads {_shown(many)}"
     if asked.extra == "count":
         counted = search().count(), search(use_sketches=False).count()
         return None if counted == (len(found), len(found)) else f"counted {counted}, found {len(found)}"
