@@ -99,12 +99,12 @@ def _sorted(pairs: Any) -> list[Any]:
 
 def field_name(name: str) -> str:
     """A field as the language writes it."""
-    return name if name.isalnum() and name.isascii() and name[0].isalpha() and name.islower() else f"`{name}`"
+    return f"`{name}`"
 
 
 def quoted(text: str) -> str:
     """A text as the language writes it."""
-    return json.dumps(text, ensure_ascii=False).replace("\\u0000", "\0").replace("\x7f", "\x7f")
+    return json.dumps(text, ensure_ascii=False).replace("\\u0000", "\0")
 
 
 def _text_of(row: Row, field: str) -> bytes | None:
@@ -278,7 +278,7 @@ class Drawing:
                     f"{ATTRIBUTES}[{chance.choice(self._keys or ['source'])!r}] == {shown}".replace("'", '"'),
                     f"matchesValue({field}, {text})",
                     f"contains(toString({field}), {text})",
-                    f"timestamp < toTimestamp(\"2024-06-01T12:00:00Z\")",
+                    'timestamp < toTimestamp("2024-06-01T12:00:00Z")',
                     f"{field} == {field_name(chance.choice(names))}",
                 ]
             )
