@@ -1,4 +1,4 @@
-"""Names that a table spells otherwise, and times in a column of another name, are found or refused: never just empty."""
+"""Names that a table spells otherwise, and times in another column, are found or refused: never just empty."""
 
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -66,7 +66,7 @@ def test_a_well_known_name_decides_among_several(tmp_path: Path) -> None:
     table = folder(tmp_path / "a", ts=pa.array(HOURS, pa.timestamp("us")), received=later)
     assert ids(table, since=HOURS[18]) == [18, 19]
     unclear = folder(tmp_path / "b", first=pa.array(HOURS, pa.timestamp("us")), second=later)
-    with pytest.raises(UsageError, match="no column timestamp; name a condition on one of its times.*first, second"):
+    with pytest.raises(UsageError, match=r"no column timestamp; name a condition on one of its times.*first, second"):
         unclear.search(since=HOURS[0]).count()
     assert unclear.search(order="newest").to_arrow().num_rows == 20  # an order is only a wish
     assert run("search", tmp_path / "b", "--since", "1d").exit_code == 2

@@ -1,4 +1,4 @@
-"""Folders whose files do not all count: tables of other formats, and parts of Delta tables, are never read as Parquet."""
+"""Folders whose files do not all count, as parts of tables of any format, are never read as plain Parquet."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def rows(first: int = 0, count: int = 10) -> pa.Table:
 
 
 def iceberg_table(folder: Path, *, compressed: bool = False) -> None:
-    """The layout of an Iceberg table (spec, format version 2) of two snapshots, the second of which rewrote the first."""
+    """An Iceberg table (spec, format version 2) of two snapshots, the second of which rewrote the first."""
     data, metadata = folder / "data", folder / "metadata"
     data.mkdir(parents=True)
     metadata.mkdir()

@@ -170,7 +170,9 @@ class Table:
     @property
     def shape(self) -> TableShape:
         """What somebody has to know who writes segments for this table elsewhere."""
-        return self._delta_log("append").shape
+        log = self._delta_log("append")
+        log.check_writable("append")
+        return log.shape
 
     def snapshot(self) -> Snapshot:
         """The segments of the newest version."""
@@ -205,6 +207,7 @@ class Table:
             searchable: whether searches of this object find what is not committed.
         """
         log = self._delta_log("append")
+        log.check_writable("append")  # before anything is written
         options = replace(options or SegmentOptions(), searchable=searchable)
         options = replace(
             options, gram_fields=options.gram_fields or self.gram_fields, rules=options.rules or self.rules
@@ -350,6 +353,7 @@ class Table:
         times = timed(times, schema)
         doomed = deleting.Doomed(resolved(predicate, schema), times.since, times.until, times.time_column)
         log = self._delta_log("delete")
+        log.check_writable("delete")
         own = SegmentOptions(searchable=False, gram_fields=self.gram_fields, rules=self.rules)
         options = scratch_options(own, log.folder)
         return deleting.delete(log, self.snapshot, doomed, options, progress)

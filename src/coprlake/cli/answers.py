@@ -14,10 +14,11 @@ import pyarrow as pa
 from coprlake.cli import charts
 from coprlake.cli.cells import for_lines, for_programs
 from coprlake.cli.grids import GridWriter
+from coprlake.cli.harmless import harmless_json
 from coprlake.cli.layout import SUFFIXES
 from coprlake.cli.messages import is_colored, note, warn
 from coprlake.cli.output import CsvWriter, LinesWriter, ParquetWriter, destination
-from coprlake.cli.rows import harmless_json, plain_values
+from coprlake.cli.rows import plain_values
 
 if TYPE_CHECKING:
     from coprlake.query.querying import Query

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from coprlake.cli.rows import cell, moments, plain, values
 from coprlake.language.relabeling import relabeled
+from coprlake.segment.python_values import python_values
 
 _UNITS = (("d", 86_400 * 10**9), ("h", 3_600 * 10**9), ("m", 60 * 10**9))
 _SMALL_UNITS = (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1))
@@ -64,7 +65,7 @@ def texts(column: pa.Array) -> list[str]:
         encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
         shown = _people(kind)
         column = relabeled(column, _counted(kind))
-        return ["" if value is None else encode(shown(value)) for value in column.to_pylist()]
+        return ["" if value is None else encode(shown(value)) for value in python_values(column)]
     return [cell(value) for value in values(column)]
 
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from coprlake.cli.cells import duration, is_number, nanoseconds, number, texts
 from coprlake.cli.grids import GAP, padded, width_of
+from coprlake.cli.harmless import harmless
 from coprlake.cli.output import painted
-from coprlake.cli.rows import harmless
 
 _LEVELS: Final = "▁▂▃▄▅▆▇█"
 _PARTS: Final = " ▏▎▍▌▋▊▉"

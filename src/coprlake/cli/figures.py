@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 
 import click
 
+from coprlake.cli.harmless import harmless, one_line
+
 _UNITS = {"": 1, "B": 1}
 for _power, _letter in enumerate("KMGT", 1):
     _UNITS |= {_letter: 1000**_power, f"{_letter}B": 1000**_power, f"{_letter}IB": 1024**_power}
@@ -66,7 +68,7 @@ def rate(count: float, duration: float) -> str:
 
 def pairs(rows: Iterable[tuple[str, str]]) -> str:
     """Lines of a name and what it is; further lines of the latter stand under the first."""
-    rows = list(rows)
+    rows = [(one_line(name), harmless(value)) for name, value in rows]
     width = max((len(name) for name, _ in rows), default=0)
     further = "\n" + " " * (width + 2)
     return "\n".join(
@@ -77,6 +79,7 @@ def pairs(rows: Iterable[tuple[str, str]]) -> str:
 
 def grid(header: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
     """Lines of columns; those in `right` are numbers and stand to the right."""
+    rows = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
 
     def line(row: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coprlake.cli import figures
+from coprlake.cli.harmless import harmless_json
 from coprlake.cli.messages import note, warn, warn_each
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Follower:
         self.records += batch.row_count
         self.raw_bytes += batch.raw_bytes
         if self.as_json:
-            click.echo(json.dumps(_as_dict(batch), ensure_ascii=False))
+            click.echo(harmless_json(json.dumps(_as_dict(batch), ensure_ascii=False)))
         elif not self.is_quiet:
             self.clear()
             warn_each(batch.read.warnings, batch.read.warning_count, "--json lists the first hundred")

@@ -9,8 +9,9 @@ from typing import IO, Final
 import pyarrow as pa
 
 from coprlake.cli.cells import is_number, texts
+from coprlake.cli.harmless import harmless
 from coprlake.cli.output import LEVEL_COLORS, painted
-from coprlake.cli.rows import harmless, is_text
+from coprlake.cli.rows import is_text
 from coprlake.records import LOGLEVEL, SOURCE
 
 GAP: Final = "  "

@@ -1,7 +1,7 @@
 """``coprlake info``: what is in a table, and what it costs."""
 
 import textwrap
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -52,7 +52,12 @@ def _description(found: "TableInfo") -> str:
         ("records", f"{found.rows:,}"),
         ("segments", _segments(found)),
         ("batches", f"{found.batches:,}"),
-        ("times", f"{_time(found.first_time)} to {_time(found.last_time)}" if found.first_time else "unknown"),
+        (
+            "times",
+            f"{_time(found.first_time)} to {_time(found.last_time)}"
+            if found.first_time or found.last_time
+            else "unknown",
+        ),
         ("raw text", f"{figures.size(found.raw_bytes):>9}"),
         ("data files", of_raw(found.data_bytes)),
         ("rules", _rules(found)),
@@ -95,6 +100,7 @@ def _time(moment: datetime | None) -> str:
 
 def _segment(segment: "SealedSegment") -> dict[str, Any]:
     """The figures of one segment; None where they are not known."""
+    from coprlake.segment.python_values import datetime_of
     from coprlake.segment.searchable import ALWAYS
 
     entry, sidecar = segment.entry, segment.sidecar
@@ -106,16 +112,12 @@ def _segment(segment: "SealedSegment") -> dict[str, Any]:
         "raw_bytes": sidecar and sidecar.description.raw_bytes,
         "data_bytes": entry.data_bytes,
         "index_bytes": sidecar and sidecar.file_bytes,
-        "first_time": _from_microseconds(entry.first_time) if known else None,
-        "last_time": _from_microseconds(entry.last_time) if known else None,
+        "first_time": datetime_of(entry.first_time) if known else None,
+        "last_time": datetime_of(entry.last_time) if known else None,
         "mergeable": sidecar is not None and sidecar.sketch.signature_bits == _WHOLE_FINGERPRINT_BITS,
         "rules": sidecar and sidecar.description.plan.rules,
         "problem": None if sidecar else str(segment.sidecar_problem),
     }
-
-
-def _from_microseconds(moment: int) -> datetime:
-    return datetime.fromtimestamp(moment / 1e6, UTC)
 
 
 def _listing(listed: list[dict[str, Any]]) -> str:

@@ -15,7 +15,7 @@ from coprlake.cli.figures import parse_size
 from coprlake.cli.ingested import Ingested, print_summary
 from coprlake.cli.messages import color_option, note
 from coprlake.cli.progress import Advance, job_bar, progress_bar
-from coprlake.cli.reading import reading_options
+from coprlake.cli.reading import follow_option, reading_options
 from coprlake.cli.reports import echo_json
 from coprlake.cli.target import Target, into_option, target_options
 from coprlake.errors import UsageError
@@ -40,6 +40,7 @@ _NOT_AS_LONG_AS_ITS_TEXT = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".zip", ".parq
 @into_option
 @reading_options
 @target_options
+@follow_option
 @click.option(
     "--commit-every",
     type=parse_size,
@@ -57,6 +58,7 @@ def ingest(
     target: Target,
     reading: "ReadOptions",
     engine: Engine,
+    follow_links: bool,
     commit_every: int | None,
     dry_run: bool,
     as_json: bool,
@@ -73,7 +75,7 @@ def ingest(
 
     target.check()
     ingested = Ingested(target.uri, is_dry_run=dry_run)
-    with Intake(files, reading, stdin=sys.stdin.buffer) as intake:
+    with Intake(files, reading, follow_links=follow_links, stdin=sys.stdin.buffer) as intake:
         _refuse_own_files(intake, target)
         engine = engine.able(_local_only(intake.files, commit_every, dry_run))
         with _told_what_is_left(target, commit_every):

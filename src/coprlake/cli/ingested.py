@@ -98,6 +98,7 @@ def _oddities(report: "IntakeReport") -> list[tuple[str, str]]:
             ("cut", report.split, " times, because records were too long"),
             ("not text", report.replaced_lines, " lines with bytes that are not in the encoding"),
             ("unreadable", report.unreadable, " files"),
+            ("links", report.skipped_links, " not followed, because they lead out of their folder"),
         )
         if count
     ]

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import coprlake
+from coprlake.cli.harmless import harmless
 from coprlake.cli.messages import Failure, color_option
 from coprlake.errors import CoprlakeError
 
@@ -51,7 +52,10 @@ class LazyCommands(click.Group):
         """Run the command."""
         try:
             return super().invoke(ctx)
-        except (click.exceptions.Exit, click.ClickException):
+        except click.exceptions.Exit:
+            raise
+        except click.ClickException as error:
+            vars(error)["message"] = harmless(error.message)
             raise
         except (KeyboardInterrupt, click.Abort):
             ctx.exit(INTERRUPTED)

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from coprlake.cli.harmless import harmless, one_line
+
 SHOWN_WARNINGS = 10
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -19,17 +21,19 @@ class Failure(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         """Print it."""
-        click.echo(f"{click.style('coprlake: error:', fg='red', bold=True)} {self.format_message()}", err=True)
+        click.echo(
+            f"{click.style('coprlake: error:', fg='red', bold=True)} {harmless(self.format_message())}", err=True
+        )
 
 
-def note(text: str) -> None:
-    """Say something to whoever sits before the screen."""
-    click.echo(text, err=True)
+def note(text: str, *, is_styled: bool = False) -> None:
+    """Say something to whoever sits before the screen; text that is styled has been made harmless before."""
+    click.echo(text if is_styled else harmless(text), err=True)
 
 
 def warn(text: str) -> None:
     """Say what is wrong without being fatal."""
-    click.echo(f"{click.style('coprlake: warning:', fg='yellow', bold=True)} {text}", err=True)
+    click.echo(f"{click.style('coprlake: warning:', fg='yellow', bold=True)} {one_line(text)}", err=True)
 
 
 def warn_each(texts: Sequence[str], total: int | None = None, more: str = "`coprlake verify` lists them") -> None:

@@ -12,7 +12,8 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from coprlake.cli.rows import cell, harmless, harmless_json, is_text, moments, plain_values, raw_texts, values
+from coprlake.cli.harmless import harmless, harmless_json, one_line
+from coprlake.cli.rows import cell, is_text, moments, plain_values, raw_texts, values
 from coprlake.errors import UsageError
 from coprlake.records import CONTENT, LOGLEVEL, SOURCE, TIMESTAMP
 
@@ -179,12 +180,10 @@ class TableWriter:
             self._widths[place] = width
         lines = []
         if self._header:
-            self._widths = [max(w, len(name)) for w, name in zip(self._widths, self._columns, strict=True)]
-            lines.append(
-                self._paint(
-                    "  ".join(n.ljust(w) for n, w in zip(self._columns, self._widths, strict=True)).rstrip(), "1"
-                )
-            )
+            names = [one_line(name) for name in self._columns]
+            self._widths = [max(w, len(name)) for w, name in zip(self._widths, names, strict=True)]
+            heads = (name.ljust(width) for name, width in zip(names, self._widths, strict=True))
+            lines.append(self._paint("  ".join(heads).rstrip(), "1"))
             self._header = False
         marks = values(batch.columns[_MATCH]) if self._has_context else [True] * batch.num_rows
         for row, matched, starts in zip(zip(*columns, strict=True), marks, self._groups.starts(batch), strict=True):

@@ -126,7 +126,7 @@ def query(
         if stats:
             from coprlake.cli.query_report import explanation
 
-            note(explanation(understood, time.perf_counter() - started))
+            note(explanation(understood, time.perf_counter() - started), is_styled=True)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coprlake.cli import figures
+from coprlake.cli.harmless import harmless, one_line
 
 if TYPE_CHECKING:
     from coprlake.query.duck_scan import ScanReport
@@ -29,14 +30,14 @@ def explanation(query: "Query", elapsed: float) -> str:
     from coprlake.language.outline import outline
 
     report = query.report
-    parts = [("query", "\n".join(outline(query.compiled.tree)))]
+    parts = [("query", harmless("\n".join(outline(query.compiled.tree))))]
     parts += [(f"table {scan.table}", figures.pairs(_scan(scan))) for scan in report.scans]
-    parts.append((f"SQL of {_engine(report)}", query.compiled.lowered(report.engine).sql(pretty=True)))
+    parts.append((f"SQL of {_engine(report)}", harmless(query.compiled.lowered(report.engine).sql(pretty=True))))
     shown = "rows, cut there" if report.is_cut else "row" if report.rows == 1 else "rows"
     parts.append(
         (f"time: {figures.seconds(elapsed)} for {report.rows:,} {shown}", figures.pairs(_times(report, elapsed)))
     )
-    return "\n\n".join(f"{click.style(head, bold=True)}\n{_indented(body)}" for head, body in parts)
+    return "\n\n".join(f"{click.style(one_line(head), bold=True)}\n{_indented(body)}" for head, body in parts)
 
 
 def _indented(text: str) -> str:

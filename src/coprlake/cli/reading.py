@@ -46,6 +46,15 @@ _OPTIONS = {
 """By the names of `ReadOptions`."""
 
 
+follow_option = click.option(
+    "-L",
+    "--follow-links",
+    is_flag=True,
+    help="Also follow symbolic links that lead out of a folder to be read; one that is named itself always is.",
+)
+"""For commands that read folders."""
+
+
 def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command these options, and the function one argument for all of them: `reading`."""
 

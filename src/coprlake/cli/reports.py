@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
+from coprlake.cli.harmless import harmless_json
+
 
 def echo_json(report: Any) -> None:
     """Print a report, or a dict of such, as one JSON object."""
-    click.echo(json.dumps(as_plain(report), ensure_ascii=False, indent=2, default=_plain))
+    click.echo(harmless_json(json.dumps(as_plain(report), ensure_ascii=False, indent=2, default=_plain)))
 
 
 def as_plain(report: Any) -> Any:

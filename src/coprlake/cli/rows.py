@@ -8,24 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_CONTROLS = {code: 0x2400 + code for code in range(32) if code not in (9, 10)} | {127: 0x2421}
-_CONTROLS |= dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD)
-"""What could move the cursor, change colours or turn the line around, and the sign that stands for it: one for one."""
-
-
-_JSON_CONTROLS = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 127}
-"""What JSON allows inside of a string but a terminal should not get."""
-
-
-def harmless(text: str) -> str:
-    """The text as a terminal may show it: of the same length."""
-    return text if text.isprintable() else text.translate(_CONTROLS)
-
-
-def harmless_json(text: str) -> str:
-    """JSON that means the same and is safe to show."""
-    return text if text.isascii() and "\x7f" not in text else text.translate(_JSON_CONTROLS)
-
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether values of this type are text, or bytes that may be."""
@@ -61,9 +43,14 @@ def values(column: pa.Array) -> list[Any]:
             return [_decoded(value) for value in raw_texts(column)]
     if pa.types.is_timestamp(column.type):
         return moments(column)
+    from coprlake.segment.python_values import iso_text, python_values
+
+    found = python_values(column)
     if pa.types.is_map(column.type):
-        return [None if value is None else dict(value) for value in column.to_pylist()]
-    return column.to_pylist()
+        return [None if value is None else dict(value) for value in found]
+    if pa.types.is_date(column.type):  # a number where no date can hold the day
+        return [iso_text(value).partition("T")[0] if isinstance(value, int) else value for value in found]
+    return found
 
 
 def _is_binary(kind: pa.DataType) -> bool:
@@ -77,8 +64,15 @@ def _decoded(value: Any) -> Any:
 
 def moments(column: pa.Array, unit: str | None = None) -> list[str | None]:
     """Times in ISO 8601 and UTC, all with as many digits as their unit has: they sort as texts too."""
+    from coprlake.segment.python_values import holds_only_datetimes, moment_texts
+
+    if not holds_only_datetimes(column):
+        return moment_texts(column, _DIGITS[unit or column.type.unit])
     naive = column.cast(pa.timestamp(unit or column.type.unit), safe=False)
     return pc.strftime(naive, format="%Y-%m-%dT%H:%M:%SZ").to_pylist()
+
+
+_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 6}
 
 
 def plain_values(column: pa.Array) -> list[Any]:

@@ -143,7 +143,7 @@ def search(
             elif shown.out not in (None, "-"):
                 note(f"{count:,} records written to {shown.out}")
         if stats:
-            note(_statistics(found, table, time.perf_counter() - started))
+            note(_statistics(found, table, time.perf_counter() - started), is_styled=True)
     if found.report.is_incomplete:
         ctx.exit(2)  # as grep does when it could not read a file
     ctx.exit(0 if count else 1)

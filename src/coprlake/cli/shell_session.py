@@ -11,6 +11,7 @@ import click
 
 from coprlake.cli.asking import Terms, heard
 from coprlake.cli.engine import Engine
+from coprlake.cli.harmless import harmless
 from coprlake.cli.messages import is_colored, note, warn_each
 from coprlake.cli.shell_words import is_order
 from coprlake.errors import CoprlakeError, UsageError
@@ -86,7 +87,7 @@ class Session:
     def _failed(self, text: str) -> None:
         self.failures += 1
         sys.stdout.flush()
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {text}", err=True)
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {harmless(text)}", err=True)
 
     def _stop_spark_jobs(self) -> None:
         if self._spark is not None:

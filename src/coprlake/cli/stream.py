@@ -14,7 +14,7 @@ import click
 
 from coprlake.cli.engine import Engine, pairs, spark_options
 from coprlake.cli.messages import color_option, note
-from coprlake.cli.reading import reading_options
+from coprlake.cli.reading import follow_option, reading_options
 from coprlake.cli.target import Target, into_option, target_options
 from coprlake.cli.times import pause_option, rhythm_option
 from coprlake.errors import UsageError
@@ -118,6 +118,7 @@ def _servers(ctx: click.Context, param: click.Parameter, given: str | None) -> s
     help="Merge small segments meanwhile, so often; never to leave them.",
 )
 @reading_options
+@follow_option
 @target_options
 @spark_options
 @click.option("--json", "as_json", is_flag=True, help="Print each batch as a JSON object on a line.")
@@ -135,6 +136,7 @@ def stream(
     optimize_every: timedelta | None,
     as_json: bool,
     quiet: bool,
+    follow_links: bool,
     **given: Any,
 ) -> None:
     """Append what appears in FOLDER, or in topics of Kafka, to a table: each file and each message once.
@@ -158,6 +160,7 @@ def stream(
         segment_bytes=target.segment_bytes,
         on_batch=events.put,
         limit=origin.limit,
+        follow_links=follow_links,
     )
     follower = Follower(as_json, quiet)
     with ExitStack() as stack:

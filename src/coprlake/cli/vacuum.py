@@ -6,6 +6,7 @@ import click
 
 from coprlake.cli import figures
 from coprlake.cli.filters import table_argument
+from coprlake.cli.harmless import one_line
 from coprlake.cli.messages import color_option, note
 from coprlake.cli.reports import echo_json
 from coprlake.cli.times import span_option
@@ -40,7 +41,7 @@ def vacuum(table: str, retain: timedelta | None, older_than_hours: float | None,
         note("nothing to remove")
     else:
         if dry_run:
-            click.echo("\n".join(files))
+            click.echo("\n".join(map(one_line, files)))
         verb = "would remove" if dry_run else "removed"
         parts = ", ".join(
             figures.amount(len(names), *word)

@@ -6,6 +6,7 @@ import click
 
 from coprlake.cli import figures
 from coprlake.cli.filters import table_argument
+from coprlake.cli.harmless import one_line
 from coprlake.cli.messages import color_option, note
 from coprlake.cli.progress import progress_bar
 from coprlake.cli.reports import echo_json
@@ -35,9 +36,9 @@ def verify(ctx: click.Context, table: str, deep: bool, as_json: bool) -> None:
         click.echo(f"{click.style('sound', fg='green')}: {checked}")
         return
     for problem in report.data_problems:
-        click.echo(f"{click.style('data', fg='red', bold=True)}     {problem}")
+        click.echo(f"{click.style('data', fg='red', bold=True)}     {one_line(problem)}")
     for problem in report.sidecar_problems:
-        click.echo(f"{click.style('sidecar', fg='yellow', bold=True)}  {problem}")
+        click.echo(f"{click.style('sidecar', fg='yellow', bold=True)}  {one_line(problem)}")
     data, sidecars = len(report.data_problems), len(report.sidecar_problems)
     found = f"{figures.amount(data, 'problem')} with data, {sidecars:,} with sidecars"
     click.echo(f"{click.style('not sound', fg='red')}: {checked}; {found}")

@@ -4,7 +4,7 @@ import glob
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
@@ -51,36 +51,61 @@ class InputFile:
         return f"{self.path} (from byte {self.start} to {'the end' if self.end is None else self.end})"
 
 
+@dataclass
+class Walk:
+    """How folders are looked through, and what was passed over.
+
+    Attributes:
+        recursive: also take the files in folders of folders.
+        follow_links: also take what symbolic links inside of a folder lead to outside of it.
+        skipped: paths of pipes, devices and dangling links.
+        links: paths of links that lead outside, and were not followed.
+    """
+
+    recursive: bool = True
+    follow_links: bool = False
+    skipped: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+
+    def leads_outside(self, path: str, root: str) -> bool:
+        """Whether a path lies outside of a folder, of which it is a part by its name; then it is noted."""
+        real = os.path.realpath(path)
+        if self.follow_links or real == root or real.startswith(root.rstrip("/") + "/"):
+            return False
+        self.links.append(path)
+        return True
+
+
 def list_inputs(
-    inputs: Sequence[str | PathLike[str]], *, recursive: bool = True, skipped: list[str] | None = None
+    inputs: Sequence[str | PathLike[str]], walk: Walk | None = None, *, recursive: bool = True
 ) -> list[InputFile]:
     """The files that `inputs` name, in their order; those of a folder or glob sorted, each file once.
 
-    Of a folder everything is taken that is a file and not hidden; the paths of pipes, devices and dangling links in
-    it are added to `skipped`. A folder or glob that has none is an error, as a
-    path that is not there.
+    Of a folder everything is taken that is a file and not hidden. A link that is named itself is followed; one inside
+    of a folder is if it stays inside, or if the walk says so. `recursive` counts where no walk is given. A folder or
+    glob that has no files is an error, as a path that is not there.
     """
     if isinstance(inputs, str | PathLike):
         inputs = [inputs]
     if not inputs:
         raise UsageError("nothing to read; name files, folders or globs, or - for standard input")
-    skipped = [] if skipped is None else skipped
+    walk = walk or Walk(recursive)
     found: dict[str, InputFile] = {}
     for given in inputs:
-        for file in _expand(os.fspath(given), recursive, skipped):
+        for file in _expand(os.fspath(given), walk):
             found.setdefault(file.path, file)
     return list(found.values())
 
 
-def _expand(given: str, recursive: bool, skipped: list[str]) -> Iterator[InputFile]:
+def _expand(given: str, walk: Walk) -> Iterator[InputFile]:
     if given == STDIN:
         yield InputFile(STDIN, "stdin", None, None)
     elif Path(given).is_dir():
-        yield from _of_folder(given, recursive, skipped)
+        yield from _of_folder(given, walk)
     elif os.path.lexists(given):
         yield _single(given)
     elif glob.has_magic(given):
-        yield from _of_glob(given, recursive, skipped)
+        yield from _of_glob(given, walk)
     else:
         raise NotFoundError(_not_there(given))
 
@@ -130,32 +155,51 @@ def _regular(path: str, source: str) -> InputFile | None:
     return InputFile(path, source, status.st_size, status.st_mtime) if stat.S_ISREG(status.st_mode) else None
 
 
-def _of_folder(folder: str, recursive: bool, skipped: list[str]) -> Iterator[InputFile]:
+def _of_folder(folder: str, walk: Walk) -> Iterator[InputFile]:
     files: list[InputFile] = []
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if recursive and not name.startswith("."))
+    root, links_before = os.path.realpath(folder), len(walk.links)
+    seen = {root}
+    for parent, folders, names in os.walk(folder, followlinks=walk.follow_links):
+        folders[:] = sorted(name for name in folders if walk.recursive and not name.startswith("."))
+        folders[:] = [name for name in folders if _is_entered(os.path.join(parent, name), root, walk, seen)]  # noqa: PTH118
         paths = [os.path.join(parent, name) for name in sorted(names) if not name.startswith(".")]  # noqa: PTH118
         for path in paths:
             file = _regular(path, os.path.relpath(path, folder))
             if file is None:
-                skipped.append(path)
-            else:
+                walk.skipped.append(path)
+            elif not (os.path.islink(path) and walk.leads_outside(path, root)):  # noqa: PTH114
                 files.append(file)
     if not files:
-        hint = "" if recursive else "; its folders are not searched without the recursive option"
+        hint = "" if walk.recursive else "; its folders are not searched without the recursive option"
+        if len(walk.links) > links_before:
+            hint = "; links that lead outside of it are not followed unless asked for (--follow-links)"
         raise NotFoundError(f"{folder}: the folder has no files to read (hidden ones do not count){hint}")
     yield from sorted(files, key=lambda file: file.path)
 
 
-def _of_glob(pattern: str, recursive: bool, skipped: list[str]) -> Iterator[InputFile]:
+def _is_entered(path: str, root: str, walk: Walk, seen: set[str]) -> bool:
+    """Whether to look into a folder; where links are followed each folder is looked into once, so that loops end."""
+    if not walk.follow_links:  # then `os.walk` enters no link
+        return not (os.path.islink(path) and walk.leads_outside(path, root))  # noqa: PTH114
+    real = os.path.realpath(path)
+    if real in seen:
+        return False
+    seen.add(real)
+    return True
+
+
+def _of_glob(pattern: str, walk: Walk) -> Iterator[InputFile]:
     root = _glob_root(pattern)
+    inner_root = os.path.realpath(root)
     count = 0
     for path in sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207 (relative patterns stay relative)
         inside = [path]
+        if walk.leads_outside(path, inner_root):
+            continue
         if Path(path).is_dir():
-            if "**" in pattern or not recursive:
+            if "**" in pattern or not walk.recursive:
                 continue  # ``**`` names each file already
-            inside = [file.path for file in _of_folder(path, recursive, skipped)] if any(os.scandir(path)) else []
+            inside = [file.path for file in _of_folder(path, walk)] if any(os.scandir(path)) else []
         for file in filter(None, (_regular(name, os.path.relpath(name, root)) for name in inside)):
             count += 1
             yield file

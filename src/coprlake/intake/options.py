@@ -3,6 +3,7 @@
 import codecs
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Final
 
@@ -90,6 +91,7 @@ class IntakeReport:
         empty: messages of a queue without any content, which give no record.
         misfits: values that went into the attributes because their column has another type.
         unreadable: files, or ranges of one, that could not be read to their end.
+        skipped_links: symbolic links that lead out of a folder that was to be read, and were not followed.
         formats: files by format.
         warnings: the first hundred, each of which names its file.
         warning_count: all of them.
@@ -108,6 +110,7 @@ class IntakeReport:
     empty: int = 0
     misfits: int = 0
     unreadable: int = 0
+    skipped_links: int = 0
     formats: Counter[str] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
     warning_count: int = 0
@@ -117,6 +120,14 @@ class IntakeReport:
         self.warning_count += 1
         if len(self.warnings) < WARNING_LIMIT:
             self.warnings.append(f"{file}: {message}")
+
+    def passed_over(self, skipped: Sequence[str], links: Sequence[str]) -> None:
+        """Note what stands in folders and was not read: what is no file, and links that lead outside."""
+        for path in skipped:
+            self.warn(path, "passed over because it is no file")
+        self.skipped_links += len(links)
+        for path in links:
+            self.warn(path, "a link that leads out of the folder, not followed; --follow-links does")
 
     def merge(self, other: "IntakeReport") -> None:
         """Add what was read elsewhere."""

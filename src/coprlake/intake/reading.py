@@ -22,7 +22,7 @@ from coprlake.intake.blocks import BlockReader
 from coprlake.intake.compression import ByteStream
 from coprlake.intake.csv import CsvReader
 from coprlake.intake.detection import detect, wanted_format
-from coprlake.intake.inputs import InputFile, list_inputs
+from coprlake.intake.inputs import InputFile, Walk, list_inputs
 from coprlake.intake.mapping import RecordMapper
 from coprlake.intake.ndjson import NdjsonReader
 from coprlake.intake.options import IntakeReport, ReadOptions
@@ -30,6 +30,7 @@ from coprlake.intake.parquet import PARQUET_MAGIC, read_parquet
 from coprlake.intake.syslog import syslog_parts
 from coprlake.intake.text import TextReader
 from coprlake.intake.timestamps import Clock
+from coprlake.tokens.fingerprint import as_bytes
 
 __all__ = ["InputFile", "Intake", "IntakeReport", "ReadOptions", "list_inputs"]
 
@@ -47,6 +48,7 @@ class Intake:
         inputs: files, folders, globs, or ``-`` for standard input.
         options: how to read them.
         recursive: also take the files in folders of folders.
+        follow_links: also follow symbolic links that lead out of a folder; a link that is an input itself always is.
         stdin: what ``-`` means; by default the standard input of the process.
 
     Attributes:
@@ -65,12 +67,12 @@ class Intake:
         options: ReadOptions = _DEFAULTS,
         *,
         recursive: bool = True,
+        follow_links: bool = False,
         stdin: BinaryIO | None = None,
     ) -> None:
-        skipped: list[str] = []
-        self._prepare(list_inputs(inputs, recursive=recursive, skipped=skipped), options, stdin)
-        for path in skipped:
-            self.report.warn(path, "passed over because it is no file")
+        walk = Walk(recursive, follow_links)
+        self._prepare(list_inputs(inputs, walk), options, stdin)
+        self.report.passed_over(walk.skipped, walk.links)
 
     @classmethod
     def of(cls, files: Sequence[InputFile], options: ReadOptions = _DEFAULTS, *, strict: bool = False) -> Self:
@@ -130,6 +132,7 @@ class Intake:
         report, before = self.report, self._counts()
         self._stream = stream = ByteStream(file, self._stdin)
         source = file.source if self._options.source is None else self._options.source
+        source = as_bytes(source).decode(errors="replace")  # the name of a file need not be UTF-8
         clock = Clock(self._options.zone, self._options.year, file.modified)
         wanted = wanted_format(file, self._options)
         if wanted == "parquet" or (wanted == "auto" and stream.head.startswith(PARQUET_MAGIC)):

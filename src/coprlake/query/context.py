@@ -1,7 +1,7 @@
 """The records around a match: those of the same source, in the order in which they came, as ``grep -C`` shows them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ from coprlake.predicate.finding import Mask
 from coprlake.predicate.matching import Matcher
 from coprlake.predicate.predicates import Equals
 from coprlake.predicate.required import required_tokens
+from coprlake.predicate.texts import as_binary
 from coprlake.query.ordering import Unit
 from coprlake.records import SOURCE
 from coprlake.segment.searchable import Searchable
@@ -127,13 +128,22 @@ def _from_other_batches(
     for batch in _batches_of(unit.segment, source, unit.batch, step) if count > 0 else ():
         records = unit.segment.read(batch, around.columns)
         if source is not None:
-            records = records.filter(_is_from(records, source[0].as_py()))
+            records = records.filter(_is_from(records, _value(source)))
         taken = records.slice(max(0, records.num_rows - count)) if step < 0 else records.slice(0, count)
         found.insert(0 if step < 0 else len(found), taken)
         count -= taken.num_rows
         if count <= 0:
             break
     return pa.concat_tables(found) if found else None
+
+
+def _value(source: pa.ChunkedArray) -> Any:
+    """The first value, also if it is text that is not UTF-8."""
+    try:
+        return source[0].as_py()
+    except UnicodeDecodeError:
+        chunk = next(chunk for chunk in source.chunks if len(chunk))
+        return as_binary(chunk)[0].as_py().decode("utf-8", "surrogateescape")
 
 
 def _is_from(records: pa.Table, source: str | None) -> pa.Array:
@@ -147,7 +157,7 @@ def _batches_of(segment: Searchable, source: pa.ChunkedArray | None, batch: int,
     near = range(batch + step, batch + (NEIGHBOURS + 1) * step, step)
     if source is None or not source[0].is_valid:
         return [other for other in near if 0 <= other < segment.batch_count]
-    expression = required_tokens(Equals(SOURCE, source[0].as_py()), segment.profile).expression
+    expression = required_tokens(Equals(SOURCE, _value(source)), segment.profile).expression
     if expression == ANYTHING:
         return [other for other in near if 0 <= other < segment.batch_count]
     found = segment.candidates(compile_expression(expression)).tolist()

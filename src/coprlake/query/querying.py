@@ -22,6 +22,7 @@ from coprlake.query.handover import Hold
 from coprlake.query.limits import Deadline, Limits
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
+from coprlake.segment.python_values import rows_of
 
 _FEW_ROWS: Final = 10_000
 
@@ -241,7 +242,7 @@ class Query:
     def rows(self) -> Iterator[dict[str, Any]]:
         """The result row by row, as dicts."""
         for batch in self.batches():
-            yield from batch.to_pylist()
+            yield from rows_of(batch)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self.rows()

@@ -22,6 +22,7 @@ from coprlake.query.planning import Planner, SegmentPlan, View
 from coprlake.query.report import SearchReport
 from coprlake.query.resolving import resolved, timed
 from coprlake.records import DAY, TIMESTAMP_TYPE
+from coprlake.segment.python_values import rows_of
 from coprlake.segment.searchable import Searchable, has_times
 
 
@@ -220,9 +221,9 @@ class Search(Candidates):
         return pa.RecordBatchReader.from_batches(schema, self._stream(view, schema))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The results one by one."""
+        """The results one by one; a time that no datetime can hold is the number of microseconds since 1970."""
         for batch in self:
-            yield from batch.to_pylist()
+            yield from rows_of(batch)
 
     def explain(self) -> SearchReport:
         """Search, throw the results away, and tell what it took."""

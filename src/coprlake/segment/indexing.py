@@ -11,6 +11,7 @@ from coprlake.kernel import U32Array
 from coprlake.predicate.nesting import leaves, whole
 from coprlake.predicate.paths import is_nested, leaf_types
 from coprlake.predicate.required import Indexed
+from coprlake.predicate.texts import as_binary
 from coprlake.records import ATTRIBUTES, CONTENT
 from coprlake.segment.sidecar import FIELD_LIMIT, UNINDEXED, Description, IndexPlan, kind_of
 from coprlake.tokens.rules import rule_set
@@ -43,13 +44,14 @@ def attribute_columns(attributes: pa.Array | pa.ChunkedArray) -> Iterator[tuple[
         first, last = chunk.offsets[0].as_py(), chunk.offsets[len(chunk)].as_py()
         if first == last:
             continue
-        keys = pc.dictionary_encode(chunk.keys.slice(first, last - first))
+        keys = pc.dictionary_encode(as_binary(chunk.keys.slice(first, last - first)))
         items = chunk.items.slice(first, last - first)
         order = np.argsort(np.asarray(keys.indices), kind="stable")
         found, starts = np.unique(np.asarray(keys.indices)[order], return_index=True)
         ends = [*starts[1:].tolist(), len(order)]
         for key, start, end in zip(found.tolist(), starts.tolist(), ends, strict=True):
-            yield keys.dictionary[key].as_py(), items.take(pa.array(order[start:end]))
+            name = keys.dictionary[key].as_py().decode("utf-8", "surrogateescape")  # another writer's need not be valid
+            yield name, items.take(pa.array(order[start:end]))
 
 
 class BatchIndexer:

@@ -127,10 +127,11 @@ class SealedSegment:
         metadata = self.metadata
         both = np.tile(np.array(ALWAYS, np.int64), (metadata.num_row_groups, 1))
         place = self._column_places().get(column)
-        if place is None or not has_times(self.schema, column) or column in self.constants:
+        is_stored = place is not None and has_times(self.schema, column) and column not in self.constants
+        kind = _stored_type(metadata.schema.column(place)) if is_stored else None
+        if kind is None:
             return both[:, 0], both[:, 1]
-        kind = _stored_type(metadata.schema.column(place))
-        for number in range(0 if kind is None else metadata.num_row_groups):
+        for number in range(metadata.num_row_groups):
             statistics = metadata.row_group(number).column(place).statistics
             if statistics is not None and statistics.has_min_max and statistics.null_count == 0:
                 raw = pa.array([statistics.min_raw, statistics.max_raw], kind[0]).cast(kind[1])

@@ -5,9 +5,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 
 from coprlake.kernel import I64Array
+from coprlake.predicate.finding import Mask
 from coprlake.predicate.required import Profile
 from coprlake.records import TIMESTAMP
 from coprlake.sketch.algebra import Program
@@ -76,17 +76,19 @@ def microseconds_of(times: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedA
         return times.cast(pa.int64())
     if isinstance(times, pa.ChunkedArray):
         return pa.chunked_array([microseconds_of(chunk) for chunk in times.chunks], pa.int64())
-    if pa.types.is_date32(kind):
-        return pa.compute.multiply(times.cast(pa.int32()).cast(pa.int64()), _MICROSECONDS_A_DAY)
-    factor, divisor = _SCALES["ms" if pa.types.is_date64(kind) else kind.unit]
-    numbers = np.asarray(times.cast(pa.int64()).fill_null(0))
+    factor, divisor = _SCALES["ms" if pa.types.is_date64(kind) else "day" if pa.types.is_date32(kind) else kind.unit]
+    numbers = np.asarray((times.cast(pa.int32()) if pa.types.is_date32(kind) else times).cast(pa.int64()).fill_null(0))
     limit = np.iinfo(np.int64).max // factor
     scaled = np.clip(numbers, -limit, limit) * factor if factor > 1 else numbers // divisor
     return pa.array(scaled, mask=np.asarray(times.is_null()) if times.null_count else None)
 
 
-_MICROSECONDS_A_DAY = 86_400 * 10**6
-_SCALES = {"s": (10**6, 1), "ms": (10**3, 1), "us": (1, 1), "ns": (1, 10**3)}
+def is_before(times: I64Array, until: int) -> Mask:
+    """For each time whether it is before `until`; all are if that is the end of `ALWAYS`, which is no time."""
+    return np.ones(len(times), np.bool_) if until == ALWAYS[1] else times < until
+
+
+_SCALES = {"day": (86_400 * 10**6, 1), "s": (10**6, 1), "ms": (10**3, 1), "us": (1, 1), "ns": (1, 10**3)}
 
 
 def time_range(records: pa.Table | pa.RecordBatch, column: str) -> tuple[int, int]:

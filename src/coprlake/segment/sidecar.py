@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, NoReturn, Self
 import numpy as np
 
 from coprlake.config import RULES, Rules
-from coprlake.errors import CorruptSidecarError
+from coprlake.errors import CorruptSidecarError, UsageError
 from coprlake.predicate.required import Indexed, Profile
 from coprlake.segment.checksum import checksum
 from coprlake.sketch.immutable import SealedSketch
@@ -56,7 +56,9 @@ _REBUILD: Final = "the data is not affected: run `coprlake index` on the table t
 
 
 def sidecar_name(data_name: str) -> str:
-    """Where the sidecar of a data file lies."""
+    """Where the sidecar of a data file lies: always inside of `FOLDER`."""
+    if data_name.startswith("/") or ".." in data_name.split("/"):
+        raise UsageError(f"{data_name}: not the name of a data file inside of a table, so it gets no sidecar")
     return f"{FOLDER}/{data_name}.copr"
 
 

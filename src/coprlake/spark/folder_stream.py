@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from coprlake.errors import UsageError
 from coprlake.ingestion import IngestReport
-from coprlake.intake.inputs import InputFile
+from coprlake.intake.inputs import InputFile, Walk
 from coprlake.spark.ingesting import ingest_files
 from coprlake.spark.streaming import StreamSettings, start
 from coprlake.spark.tables import opened
@@ -51,7 +51,9 @@ def stream_folder(
     files = reader.load(_PATTERN_SIGN.sub(r"\\\g<0>", str(root))).select("path", "length", "modificationTime")
 
     def write(batch: "DataFrame", once: Transaction) -> IngestReport:
-        found = [_input_file(row, root) for row in batch.collect()]
+        walk = Walk(follow_links=settings.follow_links)
+        listed = [_input_file(row, root) for row in batch.collect()]
+        found = [file for file in listed if not walk.leads_outside(file.path, str(root))]
         present = [file for file in found if Path(file.path).exists()]  # a task that misses one of these must fail
         report = ingest_files(
             spark,  # not the session of the stream, whose queries cannot adapt to what they find
@@ -66,6 +68,7 @@ def stream_folder(
             if file not in present:
                 report.read.unreadable += 1
                 report.read.warn(file.path, "vanished before it was read")
+        report.read.passed_over([], walk.links)
         return report
 
     return start(files, target, f"folder-{root.name}", str(root), settings, write)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from coprlake.config import SEGMENT_BYTES
 from coprlake.errors import ConflictError, UsageError
 from coprlake.ingestion import Gatherer, IngestReport, give_memory_back, measured
-from coprlake.intake.inputs import InputFile
+from coprlake.intake.inputs import InputFile, Walk
 from coprlake.intake.options import IntakeReport, ReadOptions
 from coprlake.intake.reading import Intake, list_inputs
 from coprlake.intake.splitting import plan_splits
@@ -67,6 +67,7 @@ def ingest(
     options: ReadOptions = _DEFAULTS,
     *,
     recursive: bool = True,
+    follow_links: bool = False,
     segment_bytes: int = SEGMENT_BYTES,
     shuffle: bool | None = None,
     progress: JobProgress | None = None,
@@ -79,16 +80,16 @@ def ingest(
         table: where to; it must be there.
         options: how to read them.
         recursive: also take the files in folders of folders.
+        follow_links: also follow symbolic links that lead out of a folder.
         segment_bytes: raw size at which a segment is sealed.
         shuffle: whether records of one partition are brought together first; None to do so when the table is
             partitioned by more than the day and the source.
         progress: told now and then how far the tasks are.
     """
-    skipped: list[str] = []
-    files = list_inputs(inputs, recursive=recursive, skipped=skipped)
+    walk = Walk(recursive, follow_links)
+    files = list_inputs(inputs, walk)
     report = ingest_files(spark, files, table, options, segment_bytes=segment_bytes, shuffle=shuffle, progress=progress)
-    for path in skipped:
-        report.read.warn(path, "passed over because it is no file")
+    report.read.passed_over(walk.skipped, walk.links)
     return report
 
 

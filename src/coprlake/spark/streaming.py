@@ -67,6 +67,7 @@ class StreamSettings:
         segment_bytes: raw size at which a segment is sealed.
         on_batch: told of each batch.
         limit: files, or messages, of one batch at most.
+        follow_links: also take what symbolic links in a folder lead to outside of it.
     """
 
     options: ReadOptions = field(default_factory=ReadOptions)
@@ -76,6 +77,7 @@ class StreamSettings:
     segment_bytes: int = SEGMENT_BYTES
     on_batch: OnBatch | None = None
     limit: int | None = None
+    follow_links: bool = False
 
 
 def start(

@@ -1,19 +1,23 @@
 """What the log says of a data file, written and read: names, sizes, and the statistics of the timestamp."""
 
 import json
+import re
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote
 
-import numpy as np
 import pyarrow as pa
 from deltalake.transaction import AddAction
 
+from coprlake.errors import UnreadableTableError
 from coprlake.records import TIMESTAMP
 from coprlake.segment.mutable import SegmentReport
+from coprlake.segment.python_values import is_datetime, iso_text
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.searchable import ALWAYS
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 @dataclass(frozen=True)
@@ -38,20 +42,17 @@ class NewFile:
 def _statistics(report: SegmentReport) -> str:
     stats: dict[str, Any] = {"numRecords": report.row_count}
     if (report.first_time, report.last_time) != ALWAYS:
-        stats["minValues"] = {TIMESTAMP: _iso(report.first_time)}
-        stats["maxValues"] = {TIMESTAMP: _iso(report.last_time)}
+        for side, moment in (("minValues", report.first_time), ("maxValues", report.last_time)):
+            if is_datetime(moment):  # other readers know no other times; without a limit nothing is ruled out
+                stats[side] = {TIMESTAMP: iso_text(moment)}
         stats["nullCount"] = {TIMESTAMP: 0}
     return json.dumps(stats)
-
-
-def _iso(microseconds: int) -> str:
-    return str(np.datetime64(microseconds, "us")) + "Z"
 
 
 def entries_of(actions: pa.Table) -> list[SegmentEntry]:
     """The data files of a version, in the order of their names."""
     partition = actions.column("partition").to_pylist() if "partition" in actions.schema.names else None
-    names = [unquote(path) for path in actions.column("path").to_pylist()]
+    names = [_inside(unquote(path)) for path in actions.column("path").to_pylist()]
     rows = actions.column("num_records").to_pylist()
     first = _time_statistics(actions, "min", ALWAYS[0])
     last = _time_statistics(actions, "max", ALWAYS[1])
@@ -70,6 +71,34 @@ def entries_of(actions: pa.Table) -> list[SegmentEntry]:
         for number in range(len(names))
     ]
     return sorted(entries, key=lambda entry: entry.name)
+
+
+def _inside(name: str) -> str:
+    """The name of a data file, if it lies in the table's folder.
+
+    Raises:
+        UnreadableTableError: it lies elsewhere: what a table says must not lead to other files of this machine.
+    """
+    if name.startswith("/") or _SCHEME.match(name):
+        advice = (
+            "this looks like a shallow clone; make a deep copy of the table, or open the table that it was cloned from"
+        )
+        raise UnreadableTableError(
+            name,
+            section="_delta_log",
+            expected="data files inside of the table's folder",
+            found="an absolute path",
+            advice=advice,
+        )
+    if ".." in name.split("/"):
+        raise UnreadableTableError(
+            name,
+            section="_delta_log",
+            expected="data files inside of the table's folder",
+            found="a path that leads out of it",
+            advice="do not trust this table; whoever wrote it can say how it came about",
+        )
+    return name
 
 
 def _time_statistics(actions: pa.Table, side: str, unknown: int) -> list[int]:

@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 
 from coprlake.errors import UsageError
 from coprlake.records import ATTRIBUTES, ATTRIBUTES_TYPE, CONTENT, LOGLEVEL, SCHEMA, SOURCE, TIMESTAMP, TIMESTAMP_TYPE
+from coprlake.segment.python_values import python_values
+from coprlake.segment.searchable import microseconds_of
 
 CHUNK_ROWS = 16_384
 """Records that are appended at a time: a search may come in between."""
@@ -94,7 +96,7 @@ def tidy(batch: pa.RecordBatch, now: datetime | None = None) -> pa.RecordBatch:
         if pa.types.is_null(column.type):
             continue
         names.append(name)
-        columns.append(_tidy_column(name, column))
+        columns.append(_tidy_column(name, valid_text(column)))
     if TIMESTAMP not in names:
         names.insert(0, TIMESTAMP)
         columns.insert(0, pa.nulls(batch.num_rows, TIMESTAMP_TYPE))
@@ -102,6 +104,18 @@ def tidy(batch: pa.RecordBatch, now: datetime | None = None) -> pa.RecordBatch:
     if columns[at].null_count:
         columns[at] = columns[at].fill_null(pa.scalar(now or datetime.now(UTC), TIMESTAMP_TYPE))
     return pa.RecordBatch.from_arrays(columns, names)
+
+
+def valid_text(column: pa.Array) -> pa.Array:
+    """The column with U+FFFD in the place of bytes that are not UTF-8, in text of any depth and in keys of maps."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        kind = column.type
+        if pa.types.is_dictionary(kind):
+            return pa.DictionaryArray.from_arrays(column.indices, valid_text(column.dictionary))
+        return pa.array(python_values(column), kind)
+    return column
 
 
 def _tidy_column(name: str, column: pa.Array) -> pa.Array:
@@ -125,7 +139,7 @@ def _tidy_column(name: str, column: pa.Array) -> pa.Array:
 def _as_lake_type(column: pa.Array) -> pa.Array:
     kind = lake_type(column.type)
     if pa.types.is_timestamp(kind):
-        return column.cast(kind, safe=False)  # nanoseconds are cut off
+        return microseconds_of(column).cast(kind)
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:
@@ -140,9 +154,7 @@ def as_timestamps(column: pa.Array) -> pa.Array:
     """Microseconds in UTC: of times, of ISO texts, or of numbers since 1970 in the unit that their size suggests."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_timestamp(kind):
-        if kind.tz is None:
-            column = column.cast(pa.timestamp(kind.unit, "UTC"))
-        return column.cast(TIMESTAMP_TYPE, safe=False)
+        return microseconds_of(column).cast(TIMESTAMP_TYPE)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return _epoch_times(column)
     if pa.types.is_date(kind):
@@ -163,7 +175,7 @@ def _epoch_times(column: pa.Array) -> pa.Array:
         values = np.rint(numbers * scale).astype(np.int64)
     else:
         whole = np.asarray(column.cast(pa.int64()).fill_null(0))
-        size = np.abs(whole)
+        size = np.abs(np.maximum(whole, -np.iinfo(np.int64).max))  # the least number has no absolute value
         conditions = [size < 10**11, size < 10**14, size < 10**17]
         values = np.select(conditions, [whole * 1_000_000, whole * 1000, whole], whole // 1000)
     return pc.if_else(column.is_null(), None, pa.array(values)).cast(pa.timestamp("us")).cast(TIMESTAMP_TYPE)

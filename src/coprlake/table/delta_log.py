@@ -34,11 +34,11 @@ from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.sidecar import sidecar_name
 from coprlake.table.actions import NewFile, entries_of
 from coprlake.table.partitioning import log_text
+from coprlake.table.protocol import FEATURE_VERSION, Change, Rules, check_change, unknown_features
 from coprlake.table.segmenter import TableShape
 
 READER_VERSION: Final = 3
 READER_FEATURES: Final = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors"})
-WRITER_VERSION: Final = 2
 COMMIT_ATTEMPTS: Final = 30
 NOTE: Final = "coprlake"
 """The key under which a commit says, in our words, what it was."""
@@ -197,7 +197,7 @@ class DeltaLog:
         """
         for attempt in range(COMMIT_ATTEMPTS):
             self.refresh()
-            self._check_writable()
+            self.check_writable("move" if not data_change else "delete" if remove or replace else "append")
             self._check_present(remove)
             self._check_written(add)
             self._check_first(once)
@@ -257,6 +257,7 @@ class DeltaLog:
         """Give the table columns that it does not have; those that somebody else has added meanwhile are fine."""
         for attempt in range(COMMIT_ATTEMPTS):
             self.refresh()
+            self.check_writable("columns")
             present = self.schema
             self._check_spelling(fields, present)
             missing = [field for field in fields if field.name not in present.names]
@@ -368,11 +369,20 @@ class DeltaLog:
     def _has_deletion_vectors(self) -> bool:
         return bool(pa.RecordBatchReader.from_stream(self._table.deletion_vectors()).read_all().num_rows)
 
-    def _check_writable(self) -> None:
+    def check_writable(self, change: Change) -> None:
+        """Refuse a change that the table's protocol or one of its rules forbids; see `protocol`.
+
+        Raises:
+            UnreadableTableError: a writer must understand something that is not understood here.
+            UsageError: a rule of the table forbids it, or cannot be kept here.
+        """
         protocol = self._table.protocol()
-        if protocol.min_writer_version > WRITER_VERSION and not set(protocol.writer_features or ()) <= READER_FEATURES:
-            features = ", ".join(sorted(protocol.writer_features or ())) or protocol.min_writer_version
-            raise _too_new(self.folder, f"writer features {features}")
+        features = protocol.writer_features or ()
+        rules = Rules(protocol.min_writer_version, features, self.configuration, self._table.schema().to_json())
+        unknown = unknown_features(rules)
+        if unknown:
+            raise _too_new(self.folder, f"writer features {', '.join(unknown)}")
+        check_change(self.folder.uri, rules, change)
 
 
 def _check_name(folder: Folder) -> None:
@@ -392,7 +402,7 @@ def _too_new(folder: Folder, found: str) -> UnreadableTableError:
     return UnreadableTableError(
         folder.uri,
         section="protocol",
-        expected=f"Delta reader version {READER_VERSION} and writer version {WRITER_VERSION} at most",
+        expected=f"Delta reader version {READER_VERSION} and writer version {FEATURE_VERSION} at most",
         found=found,
         advice="upgrade coprlake, or read the table with the engine that wrote it",
     )

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from coprlake.config import Rules
+from coprlake.segment.python_values import datetime_of
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import ALWAYS
 
@@ -77,10 +78,6 @@ def describe(info: TableInfo, segments: Sequence[SealedSegment]) -> TableInfo:
             info.index_bytes_by_part[part] = info.index_bytes_by_part.get(part, 0) + size
     known = [pair for pair in times if pair != ALWAYS]
     if known:
-        info.first_time = _time(min(first for first, _ in known))
-        info.last_time = _time(max(last for _, last in known))
+        info.first_time = datetime_of(min(first for first, _ in known))
+        info.last_time = datetime_of(max(last for _, last in known))
     return info
-
-
-def _time(microseconds: int) -> datetime:
-    return datetime.fromtimestamp(microseconds / 1e6, UTC)

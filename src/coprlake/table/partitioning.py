@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coprlake.errors import UsageError
 from coprlake.records import DAY, TIMESTAMP
+from coprlake.segment.python_values import FIRST_DAY, LAST_DAY
 
 NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 """The folder of records that have no value in the column, as every engine calls it."""
@@ -21,10 +23,22 @@ Partition = tuple[str | None, ...]
 
 
 def with_day(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with the day of each timestamp, if it has none."""
+    """The batch with the day of each timestamp, if it has none.
+
+    A time outside of the years 1 to 9999 has no day: Delta's dates have no others, and its record belongs to the
+    partition of those without a value.
+    """
     if DAY in batch.schema.names:
         return batch
-    return batch.append_column(DAY, batch.column(TIMESTAMP).cast(pa.timestamp("us")).cast(pa.date32(), safe=False))
+    days = batch.column(TIMESTAMP).cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
+    return batch.append_column(DAY, _dates(days))
+
+
+def _dates(days: pa.Array) -> pa.Array:
+    """The days, null where no date can hold them."""
+    numbers = days.cast(pa.int32())
+    fits = pc.and_(pc.greater_equal(numbers, FIRST_DAY), pc.less_equal(numbers, LAST_DAY))
+    return days if pc.all(fits).as_py() in (True, None) else pc.if_else(fits, days, pa.scalar(None, pa.date32()))
 
 
 def split(batch: pa.RecordBatch, columns: Sequence[str]) -> Iterator[tuple[Partition, pa.RecordBatch]]:
@@ -32,7 +46,7 @@ def split(batch: pa.RecordBatch, columns: Sequence[str]) -> Iterator[tuple[Parti
     if not columns:
         yield (), batch
         return
-    keys = [_codes(batch.column(name)) if name in batch.schema.names else None for name in columns]
+    keys = [_codes(name, batch.column(name)) if name in batch.schema.names else None for name in columns]
     rest = batch.drop_columns([name for name in columns if name in batch.schema.names])
     combined = np.zeros(batch.num_rows, np.int64)
     for key in keys:
@@ -49,10 +63,18 @@ def split(batch: pa.RecordBatch, columns: Sequence[str]) -> Iterator[tuple[Parti
         yield _values(keys, int(order[start])), ordered.slice(start, end - start)
 
 
-def _codes(column: pa.Array) -> tuple[np.ndarray[Any, np.dtype[np.int64]], list[Any]]:
+def _codes(name: str, column: pa.Array) -> tuple[np.ndarray[Any, np.dtype[np.int64]], list[Any]]:
     """A number for each value, and the values; missing ones have the last number."""
+    if name == DAY and pa.types.is_date32(column.type):
+        column = _dates(column)
     encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
-    values = encoded.dictionary.to_pylist()
+    try:
+        values = encoded.dictionary.to_pylist()
+    except (OverflowError, ValueError) as error:
+        raise UsageError(
+            f"the column {name} has a time outside of the years 1 to 9999, which the value of a partition cannot be; "
+            "leave these records out, or partition the table by another column"
+        ) from error
     return np.asarray(encoded.indices.cast(pa.int64()).fill_null(len(values))), values
 
 

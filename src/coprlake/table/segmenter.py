@@ -16,6 +16,7 @@ from coprlake.segment.sidecar import sidecar_name
 from coprlake.table.actions import NewFile
 from coprlake.table.conforming import conform, tidy
 from coprlake.table.partitioning import Partition, constants, fresh_name, split, with_day
+from coprlake.table.protocol import check_required
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class Segmenter:
         if DAY in self._partition_by:
             records = with_day(records)
         records, missing = conform(records, self._schema)
+        check_required(records, self._schema)
         for new in missing:
             self._new_fields[new.name] = new
             self._schema = self._schema.append(new)
