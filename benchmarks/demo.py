@@ -140,7 +140,7 @@ def on_spark(logs: Path, folder: Path, table: Table, console: Console) -> int:
         demo_pipeline.merge(spark, table, console)
         planned, lines, seconds = demo_pipeline.needle(spark, table, present_needles(table)[0])
         console.print(
-            f"[bold]{planned.predicate}[/] by coprlake.spark.search: {lines} line(s) in {seconds:.2f} s, "
+            f"[bold]{planned.sought.predicate}[/] by coprlake.spark.search: {lines} line(s) in {seconds:.2f} s, "
             f"{len(planned.shares())} task(s); {planned.plan.data_bytes:,} of {planned.plan.table_bytes:,} bytes left "
             "after pruning\n"
         )

@@ -12,6 +12,7 @@ from rich.table import Table as Grid
 from coprlake import spark as lake
 from coprlake.errors import CoprlakeError
 from coprlake.intake.reading import ReadOptions
+from coprlake.predicate.claims import Exact
 from coprlake.predicate.predicates import Predicate, Term
 from coprlake.spark.searching import SparkSearch
 from coprlake.spark.streaming import BatchReport, StreamSettings
@@ -106,7 +107,7 @@ def merge(spark: "SparkSession", table: Table, console: Console) -> None:
     )
 
 
-def needle(spark: "SparkSession", table: Table, predicate: Predicate) -> tuple[SparkSearch, int, float]:
+def needle(spark: "SparkSession", table: Table, predicate: Predicate) -> tuple[SparkSearch[Exact], int, float]:
     """The needle by `coprlake.spark.search`: how it was planned, how many lines, and seconds; warm."""
     for _ in range(2):
         began = time.perf_counter()

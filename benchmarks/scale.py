@@ -23,6 +23,7 @@ from benchmarks.paper.published import SEARCHED_GIGABYTES, SEGMENTS
 from benchmarks.stores.base import Setting
 from benchmarks.stores.copr import CoprStore
 from coprlake.files import Folder
+from coprlake.predicate.claims import Exact
 from coprlake.predicate.predicates import Contains, Predicate, Term
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
@@ -142,7 +143,7 @@ def by_segments(folder: Path, counts: list[int], megabytes: float, say: Callable
 
 
 def _search(view: View, predicate: Predicate) -> int:
-    search = Search(lambda: view, predicate, SearchOptions(columns=("content",), threads=1, strict=True))
+    search = Search(lambda: view, Exact(predicate), SearchOptions(columns=("content",), threads=1, strict=True))
     return sum(batch.num_rows for batch in search)
 
 

@@ -17,8 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
+from pyspark.sql import SparkSession
 
 from coprlake import Table, create_table, open_table
+from coprlake import spark as lake
 from coprlake.errors import UsageError
 from coprlake.language.pruning import Pruning
 from coprlake.predicate.claims import Exact, Necessary
@@ -26,6 +28,9 @@ from coprlake.predicate.predicates import EVERYTHING, Contains
 from coprlake.query import duck_scan
 from coprlake.query.options import SearchOptions
 from coprlake.query.search import Candidates, Search
+from tests.spark_sessions import QUIET, spark  # noqa: F401
+
+pytestmark = QUIET
 
 SOURCE = Path(__file__).parent.parent / "src" / "coprlake"
 TEXT_MAP = pa.map_(pa.string(), pa.string())
@@ -77,6 +82,15 @@ def test_an_attribute_with_the_name_of_a_column_that_is_missing(tmp_path: Path) 
         assert _ids(table, 'filter attributes[source] == "web"') == [0]
         (row,) = table.query('fetch logs | summarize n = countIf(attributes[source] == "web")')
         assert row["n"] == 1
+
+
+def test_both_on_spark(spark: SparkSession, tmp_path: Path) -> None:  # noqa: F811
+    tags = pa.array([[("k", "a needle here")], None], TEXT_MAP)
+    attributes = pa.array([[("source", "web")], [("source", "db")]], TEXT_MAP)
+    table = _written(tmp_path, pa.table({"id": [0, 1], "tags": tags, "attributes": attributes}))[-1]
+    for text in ('search "needle"', 'filter attributes[source] == "web"'):
+        found = lake.query(spark, table, f"fetch logs | {text} | fields id")
+        assert [row["id"] for row in found] == [0]
 
 
 # The law, over tables of odd shapes
@@ -242,7 +256,6 @@ def test_records_that_are_not_committed_yet(tmp_path: Path, monkeypatch: pytest.
 def test_only_what_is_exact_answers() -> None:
     necessary = Necessary(Contains("x"))
     assert Exact(Contains("x")).necessary == necessary
-    assert Exact() != Necessary()
     for wrong in (necessary, Exact(), "x", None):
         with pytest.raises(UsageError, match="expected a predicate"):
             Exact(wrong)  # type: ignore[arg-type]

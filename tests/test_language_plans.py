@@ -236,7 +236,7 @@ def test_paths_with_odd_signs(tmp_path: Path) -> None:
 def test_another_table_by_its_path(table: Table, tmp_path: Path) -> None:
     other = create_table(tmp_path / "other")
     other.append([{"content": "from elsewhere"}])
-    query = table.query(f'fetch "{tmp_path}/other" | fields content')
+    query = table.query(f'fetch "{tmp_path}/other" | fields content', tables=[tmp_path])
     assert query.arrow().to_pylist() == [{"content": "from elsewhere"}]
 
 

@@ -99,7 +99,7 @@ def test_plain_paths_are_still_read_by_duckdb(tmp_path: Path) -> None:
         assert [scan.way for scan in query.report.scans] == ["Parquet files, read by DuckDB"]
 
 
-@pytest.mark.parametrize("folder", [FOLDERS[0], FOLDERS[1], FOLDERS[2], FOLDERS[4], "{a}[b]*?/#:"])
+@pytest.mark.parametrize("folder", ["/".join([*FOLDERS[:3], FOLDERS[4]]), "{a}[b]*?/#:"])
 def test_folders_above_a_table_are_not_partitions_for_spark(
     spark: SparkSession,  # noqa: F811
     tmp_path: Path,

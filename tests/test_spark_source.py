@@ -262,7 +262,7 @@ def test_a_view_answers_alike_before_and_after_a_query_with_a_filter(spark: Spar
         for options in ("", ", pushdown 'false'"):
             spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW again USING coprlake OPTIONS (path '{logs}'{options})")
             counts = [
-                spark.sql(f"SELECT count(*) FROM again {condition}").first()[0]  # type: ignore[index]
+                spark.sql(f"SELECT count(*) FROM again {condition}").first()[0]
                 for condition in ("", "WHERE id > 69", "", "WHERE content LIKE '%index-05%'", "")
             ]
             assert counts == [72, 2, 72, 10, 72]

@@ -8,6 +8,7 @@ from benchmarks.stores.base import Answer, Reader, Setting, Sizes, Store
 from benchmarks.stores.batches import contains, term
 from coprlake.config import Rules
 from coprlake.files import Folder
+from coprlake.predicate.claims import Exact
 from coprlake.predicate.predicates import Predicate
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
@@ -31,7 +32,9 @@ class CoprReader(Reader):
         self._view = View(Snapshot([self._segment], _SCHEMA, [], 0))
 
     def _search(self, predicate: Predicate) -> Answer:
-        search = Search(lambda: self._view, predicate, SearchOptions(columns=("content",), threads=1, strict=True))
+        search = Search(
+            lambda: self._view, Exact(predicate), SearchOptions(columns=("content",), threads=1, strict=True)
+        )
         found = [batch.column(0) for batch in search]
         lines = pa.concat_arrays(found) if found else pa.array([], pa.string())
         report = search.report

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         wildcard,
     )
     from coprlake.predicate.predicates import ALL_FIELDS, EVERYTHING
+    from coprlake.query.fetching import ANY_TABLE
     from coprlake.query.limits import Limits
     from coprlake.query.querying import Query
     from coprlake.query.search import Search
@@ -106,6 +107,7 @@ _HOMES = {
         "ALL_FIELDS",
         "EVERYTHING",
     ),
+    "coprlake.query.fetching": ("ANY_TABLE",),
     "coprlake.query.limits": ("Limits",),
     "coprlake.query.querying": ("Query",),
     "coprlake.query.search": ("Search",),
@@ -138,6 +140,7 @@ _HOMES = {
 __all__ = [
     "ALL_FIELDS",
     "ANYTHING",
+    "ANY_TABLE",
     "EVERYTHING",
     "NOTHING",
     "BatchScanner",

@@ -37,6 +37,7 @@ from coprlake.table.writer import TableWriter, WriteReport, scratch_options
 from coprlake.tokens.rules import rule_set
 
 if TYPE_CHECKING:
+    from coprlake.query.fetching import Fetchable
     from coprlake.query.limits import Limits
     from coprlake.query.querying import Query
 
@@ -272,6 +273,7 @@ class Table:
         variables: Mapping[str, Any] | None = None,
         limits: "Limits | None" = None,
         now: Time = None,
+        tables: "Fetchable" = (),
         use_sketches: bool = True,
     ) -> "Query":
         """Ask in the query language: ``fetch logs | filter loglevel == "ERROR" | summarize count(), by:{source}``.
@@ -283,15 +285,22 @@ class Table:
             variables: values for ``$names`` in the query, which are never taken for a part of it.
             limits: of time, rows and memory.
             now: what ``now()`` is.
+            tables: what the query may open by ``fetch "..."`` besides this table: names and the tables that they stand
+                for, ``{"audit": "/lake/audit"}``; or tables, and folders of tables, that it may open by their path,
+                ``["/lake"]``; or `coprlake.ANY_TABLE`, for the query of somebody who may read what this process may.
+                By default nothing.
             use_sketches: False to read everything that time and partition leave, which gives the same.
 
         Raises:
             QueryError: the query is wrong, and where.
         """
+        from coprlake.query.fetching import Fetching
         from coprlake.query.querying import Catalog, Query  # DuckDB and the compiler are loaded when first used
 
-        def other(uri: str) -> tuple[str, Callable[[], View]]:
-            table = open_table(uri)
+        fetching = Fetching(tables)
+
+        def other(name: str) -> tuple[str, Callable[[], View]]:
+            table = open_table(fetching.place(name))
             return table.uri, table._view
 
         return Query(

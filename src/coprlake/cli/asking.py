@@ -57,7 +57,10 @@ class Terms:
 
     def ask(self, table: "Table", text: str, spark: "SparkSession | None" = None) -> "Query":
         """The query, understood but not run: on Spark if there is a session, else on DuckDB."""
+        from coprlake.query.fetching import ANY_TABLE
+
         wishes: dict[str, Any] = {
+            "tables": ANY_TABLE,  # who types has the rights of the process anyway
             "since": self.since,
             "until": self.until,
             "variables": self.variables,

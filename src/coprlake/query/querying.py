@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 from sqlglot import exp
 
-from coprlake.errors import NotFoundError, QueryError
+from coprlake.errors import NotFoundError, QueryError, UsageError
 from coprlake.language import plan
 from coprlake.language.compiling import Compiled, compile_query
 from coprlake.language.depth import deep_calls
@@ -71,7 +71,7 @@ class Catalog:
         """The columns of a table."""
         try:
             view = self.view(name)[1]
-        except NotFoundError as error:
+        except (NotFoundError, UsageError) as error:
             fail(str(error))
             raise
         schema = view.snapshot.schema

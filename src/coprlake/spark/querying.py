@@ -27,6 +27,7 @@ from coprlake.language.tables import LOGS
 from coprlake.language.types import Type, from_arrow, member_names
 from coprlake.query.duck import explained
 from coprlake.query.duck_scan import ScanReport
+from coprlake.query.fetching import Fetchable, Fetching
 from coprlake.query.limits import Deadline, Limits
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
@@ -277,6 +278,7 @@ def query(
     variables: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
     now: Time = None,
+    tables: Fetchable = (),
     use_sketches: bool = True,
 ) -> SparkQuery:
     """Ask a table in the query language, on Spark; the arguments are those of `Table.query`.
@@ -290,22 +292,24 @@ def query(
         variables: values for ``$names`` in the query.
         limits: of time and rows; memory and threads are Spark's own.
         now: what ``now()`` is.
+        tables: what the query may open by ``fetch "..."``, as for `Table.query`; by default nothing else.
         use_sketches: False to read everything that time and partition leave, which gives the same.
 
     Raises:
         QueryError: the query is wrong, and where.
     """
     found = opened(table)
+    fetching = Fetching(tables)
     others: dict[str, Table] = {}
 
-    def tables(name: str) -> Table:
+    def by_name(name: str) -> Table:
         if name.lower() == LOGS:
             return found
-        return others.setdefault(name, others.get(name) or opened(name))
+        return others.setdefault(name, others.get(name) or opened(fetching.place(name)))
 
     return SparkQuery(
         spark,
-        tables,
+        by_name,
         text,
         limits=limits,
         variables=variables,

@@ -66,7 +66,7 @@ class Doomed:
         """Whether some record of the segment may go, by the log and the sketch."""
         entry = segment.entry
         by_log = self.time_column == TIMESTAMP  # of other columns the log says nothing
-        if by_log and (entry.latest_time < self.since or not is_before(entry.first_time, self.until)):
+        if by_log and (entry.latest_time < self.since or ALWAYS[1] != self.until <= entry.first_time):
             return False
         if decide(self.predicate, segment.constants) is False:
             return False

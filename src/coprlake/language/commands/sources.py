@@ -20,9 +20,9 @@ from coprlake.language.types import DURATION, NULL, STRING, TIMESTAMP, Type, arr
 @command(
     "fetch",
     'fetch logs [, from:, to:] [, timeframe:] · fetch "path"',
-    "The records of a table: `logs` is the one that is asked, a path in quotes another. Without `from:`, "
-    "`to:` or `timeframe:` all of them; `from:` alone means until now. A bare duration counts from now: "
-    "`from:-2h`.",
+    "The records of a table: `logs` is the one that is asked, a path in quotes another, if the program that asks "
+    "allows it. Without `from:`, `to:` or `timeframe:` all of them; `from:` alone means until now. A bare duration "
+    "counts from now: `from:-2h`.",
     parameters=("from", "to", "timeframe", "bucket", "samplingRatio", "scanLimitGBytes"),
     example="fetch logs, from:-2h@h, to:now() | summarize count()",
     source=True,
