@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -48,10 +48,8 @@ class OpenTable:
         self.rows: list[Row] = plain_rows(written.data)
         self.is_utf8 = is_valid_text(written.data)
         self._plain: PlainTable | None = None
-        try:
+        with suppress(NoSqlError):
             self._plain = PlainTable(written.files, written.partition_by) if written.files else None
-        except NoSqlError:
-            pass
 
     def close(self) -> None:
         """Let go of DuckDB's copy."""
@@ -223,4 +221,3 @@ EXTRAS = ("", "", "", "", "", "threads", "newest", "oldest", "count", "limit", "
 def random_extra(chance: random.Random) -> str:
     """What else is checked of a search."""
     return chance.choice(EXTRAS)
-

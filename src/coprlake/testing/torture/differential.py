@@ -1,9 +1,9 @@
 """Differential fuzzing: the same question, answered in several ways, has one answer.
 
 Random tables of every type, written by us and by others, are asked random predicates and random pipelines. What we find
-with sketches, without them, on one thread and on many, what DuckDB's plain SQL finds in the same files where SQL can say
-the same, and what a plain Python oracle says row by row, must agree. An error is an answer if it is one of ours and all
-ways give it.
+with sketches, without them, on one thread and on many, what DuckDB's plain SQL finds in the same files where SQL can
+say the same, and what a plain Python oracle says row by row, must agree. An error is an answer if it is one of ours and
+all ways give it.
 
     python -m coprlake.testing.torture.differential --seed 7 --seconds 60
     python -m coprlake.testing.torture.differential --seed 7 --table 12 --case 3

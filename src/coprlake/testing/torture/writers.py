@@ -94,9 +94,8 @@ def fitted(recipe: Recipe, data: pa.Table) -> tuple[Recipe, pa.Table]:
         names = [name for name in names if name != CONTENT]
     data = data.select(names)
     column = recipe.partition_by
-    if recipe.writer == SPARK:
-        recipe = replace(recipe, partition_by=None)
-    elif column is not None and column != DAY and not _can_part(data, column):
+    is_odd = column is not None and column != DAY and not _can_part(data, column)
+    if is_odd or recipe.writer == SPARK:
         recipe = replace(recipe, partition_by=None)
     return recipe, data
 
