@@ -70,7 +70,7 @@ class BatchOpener:
             return Found(unit, 0)
         matcher = self._matcher(segment.schema)
         bounded = self._options.is_bounded and not (
-            self._options.since <= unit.first_time and is_before(unit.last_time, self._options.until)
+            self._options.since <= unit.first_time and unit.last_time < self._options.until
         )
         needed = list(dict.fromkeys([*matcher.columns, *([time_column] if bounded else [])]))
         needed = needed or segment.schema.names[:1]  # a predicate that looks at nothing still needs to see the rows

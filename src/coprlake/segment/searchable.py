@@ -1,7 +1,7 @@
 """What a search needs to know of a segment, whatever state it is in."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -48,11 +48,6 @@ class Searchable(Protocol):
 
     def stored_bytes(self, batch: int, columns: Sequence[str]) -> int:
         """What reading them reads."""
-
-
-def is_before(times: Any, until: int) -> Any:
-    """Which times lie before an end, and all of them if that is the end of all times: the last of them, too."""
-    return (times < until) | (until == ALWAYS[1])
 
 
 def has_times(schema: pa.Schema, column: str = TIMESTAMP) -> bool:

@@ -1,22 +1,24 @@
 """Differential fuzzing: the same question, answered in several ways, has one answer.
 
 Random tables of every type, written by us and by others, are asked random predicates and random pipelines. What we find
-with sketches, without them, on one thread and on many, what DuckDB's plain SQL finds in the same files where SQL can say
-the same, and what a plain Python oracle says row by row, must agree. An error is an answer if it is one of ours and all
-ways give it.
+with sketches, without them, on one thread and on many, what DuckDB's plain SQL finds in the same files where SQL can
+say the same, and what a plain Python oracle says row by row, must agree. An error is an answer if it is one of ours and
+all ways give it.
 
     python -m coprlake.testing.torture.differential --seed 7 --seconds 60
     python -m coprlake.testing.torture.differential --seed 7 --table 12 --case 3
 """
 
 import argparse
+import contextlib
 import json
 import random
 import shutil
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -27,9 +29,16 @@ from coprlake.testing.torture.outcome import Budget, Failure, Outcome
 from coprlake.testing.torture.random_pipelines import Drawing, Pipeline
 from coprlake.testing.torture.random_predicates import Known, random_predicate, random_times
 from coprlake.testing.torture.shrinking import Question, shrunk
-from coprlake.testing.torture.writers import Recipe, Written, fitted, random_recipe, write
+from coprlake.testing.torture.spark_writer import has_java, session
+from coprlake.testing.torture.writers import SPARK, Recipe, Written, fitted, random_recipe, write
 
-CASES_A_TABLE: Final = 40
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CASES_A_TABLE: Final = 50
+SPARK_EVERY: Final = 60
+"""One table in so many is written by Spark, in runs of at least `SPARK_SECONDS`."""
+SPARK_SECONDS: Final = 300.0
 SHRINK_SECONDS: Final = 20.0
 MOST_FAILURES: Final = 10
 """After so many a run stops: they have the same few causes, and shrinking takes time."""
@@ -40,24 +49,32 @@ def run(seed: int, seconds: float, folder: Path | str, cases: int | None = None)
     outcome = Outcome()
     budget = Budget(outcome, seconds, cases)
     number = 0
-    while not budget.is_spent and len(outcome.failures) < MOST_FAILURES:
-        _run_table(seed, number, Path(folder), outcome, budget)
-        number += 1
+    with contextlib.ExitStack() as stack:
+        spark = stack.enter_context(session()) if seconds >= SPARK_SECONDS and has_java() else None
+        while not budget.is_spent and len(outcome.failures) < MOST_FAILURES:
+            if not _is_for_spark(number) or spark is not None:
+                _run_table(seed, number, Path(folder), outcome, budget, spark)
+            number += 1
     _ = budget.is_spent  # notes the seconds
     return outcome
+
+
+def _is_for_spark(number: int) -> bool:
+    return number % SPARK_EVERY == SPARK_EVERY // 2
 
 
 def table_of(seed: int, number: int) -> tuple[Recipe, pa.Table]:
     """The data of a table of a run, and how it is written."""
     chance = random.Random(f"{seed}/{number}")
     data = random_data(chance)
-    return fitted(random_recipe(chance, data), data)
+    recipe = random_recipe(chance, data)
+    return fitted(replace(recipe, writer=SPARK, deleted=None) if _is_for_spark(number) else recipe, data)
 
 
 def question_of(seed: int, number: int, case: int, table: OpenTable, known: Known) -> tuple[Question, bool]:
     """A question of a run, and whether DuckDB reads the files for it as well."""
     chance = random.Random(f"{seed}/{number}/{case}")
-    if chance.random() < 0.25:
+    if chance.random() < 0.2:
         return Drawing(known, table.schema).pipeline(chance), chance.random() < 0.3
     predicate = random_predicate(known, chance)
     since, until = random_times(known, chance)
@@ -74,10 +91,12 @@ def _wrong(table: OpenTable, question: Question, by_files: bool, outcome: Outcom
     return wrong_search(table, question, seen)
 
 
-def _run_table(seed: int, number: int, folder: Path, outcome: Outcome, budget: Budget) -> None:
+def _run_table(
+    seed: int, number: int, folder: Path, outcome: Outcome, budget: Budget, spark: "SparkSession | None" = None
+) -> None:
     recipe, data = table_of(seed, number)
     place = folder / "table"
-    table, problem = _opened(recipe, data, place)
+    table, problem = _opened(recipe, data, place, spark)
     if table is None:
         if problem.startswith("refused"):
             outcome.count("refused")
@@ -94,16 +113,18 @@ def _run_table(seed: int, number: int, folder: Path, outcome: Outcome, budget: B
             wrong = _wrong(table, question, by_files, outcome)
             outcome.count(f"{recipe.writer}, {'pipeline' if isinstance(question, Pipeline) else 'search'}")
             if wrong is not None:
-                _fail(outcome, (seed, number, case), recipe, data, question, by_files, folder, wrong)
+                _fail(outcome, (seed, number, case), recipe, data, question, by_files, folder, wrong, spark)
                 return  # the next cases of this table would mostly fail alike
     finally:
         table.close()
 
 
-def _opened(recipe: Recipe, data: pa.Table, place: Path) -> tuple[OpenTable | None, str]:
+def _opened(
+    recipe: Recipe, data: pa.Table, place: Path, spark: "SparkSession | None" = None
+) -> tuple[OpenTable | None, str]:
     """The table, or what went wrong while it was written or read."""
     try:
-        written = write(recipe, data, place)
+        written = write(recipe, data, place, spark)
     except CoprlakeError as error:
         return None, f"refused: {error}"
     except Exception as error:
@@ -129,11 +150,12 @@ def _fail(
     by_files: bool,
     folder: Path,
     wrong: str,
+    spark: "SparkSession | None" = None,
 ) -> None:
     """Shrink the case and note it."""
 
     def fails(smaller: pa.Table, simpler: Question) -> str | None:
-        table, problem = _opened(*fitted(recipe, smaller), folder / "smaller")
+        table, problem = _opened(*fitted(recipe, smaller), folder / "smaller", spark)
         if table is None:
             return None if problem.startswith("refused") else problem
         try:
@@ -198,12 +220,18 @@ def main(arguments: list[str] | None = None) -> int:
 
 def again(seed: int, number: int, case: int | None, folder: Path) -> Outcome:
     """One table of a run again, or one case of it."""
+    with contextlib.ExitStack() as stack:
+        spark = stack.enter_context(session()) if _is_for_spark(number) else None
+        return _again(seed, number, case, folder, spark)
+
+
+def _again(seed: int, number: int, case: int | None, folder: Path, spark: "SparkSession | None") -> Outcome:
     outcome = Outcome()
     if case is None:
-        _run_table(seed, number, folder, outcome, Budget(outcome, 3600))
+        _run_table(seed, number, folder, outcome, Budget(outcome, 3600), spark)
         return outcome
     recipe, data = table_of(seed, number)
-    table, problem = _opened(recipe, data, folder / "table")
+    table, problem = _opened(recipe, data, folder / "table", spark)
     outcome.count(recipe.writer)
     if table is None:
         _note(outcome, seed, number, None, recipe, data, problem)
@@ -212,7 +240,7 @@ def again(seed: int, number: int, case: int | None, folder: Path) -> Outcome:
     wrong = _wrong(table, question, by_files, outcome)
     table.close()
     if wrong is not None:
-        _fail(outcome, (seed, number, case), recipe, data, question, by_files, folder, wrong)
+        _fail(outcome, (seed, number, case), recipe, data, question, by_files, folder, wrong, spark)
     return outcome
 
 

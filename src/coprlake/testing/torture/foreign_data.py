@@ -18,7 +18,8 @@ from coprlake.records import ATTRIBUTES, ATTRIBUTES_TYPE, CONTENT, LOGLEVEL, SOU
 
 ID: Final = "id"
 """The number of the row: the one column that every random table has."""
-EXTREME_TIMES = 0.12
+EXTREME_TIMES: Final = 0.12
+"""How many of the tables have times outside the years 1 to 9999."""
 _START_US: Final = 1_717_200_000_000_000
 _DAY_US: Final = 86_400_000_000
 _UNITS_A_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -30,7 +31,7 @@ WORDS: Final = (
     "user@example.com 2024-06-01T00:00:00Z true NULL null -0.5 1e3 ab AB aB a b c \" ' ` ; -- $ {k:v} "
     # case pairs outside ASCII: none of them may fold, neither here nor in an engine
     "straße STRASSE ẞ İstanbul istanbul ıI ſs ss \u212aelvin kelvin ÄÖ äö Ω ω ΜΆΪΟΣ µ μ 漢字 😀 e\u0301 é"
-).split()
+).split(" ")
 _SEPARATORS: Final = (" ", " ", " ", "  ", ".", "-", ":", "/", "_", "@", "=", ",", "\t", "\n", "\r\n", "\0", "|", "")
 _INVALID: Final = (b"\x80", b"\xff\xfe", b"\xc3", b"\xe6\xbc", b"\xf0\x9f\x98", b"\xed\xa0\x80")
 _SOURCES: Final = ("web", "Web", "db", "db-1", "it's", "a=b", "x/y", "ß", "", "10.0.0.1", "%41", "a b")
@@ -117,9 +118,10 @@ def _decimal(precision: int, scale: int) -> Callable[[random.Random], Decimal]:
 
 
 def _number_kinds() -> list[Kind]:
-    whole = [(pa.int8(), 8, True), (pa.int16(), 16, True), (pa.int32(), 32, True), (pa.int64(), 64, True),
-             (pa.uint8(), 8, False), (pa.uint16(), 16, False), (pa.uint32(), 32, False), (pa.uint64(), 64, False)]  # fmt: skip
-    kinds = [Kind(kind, _whole(bits, signed)) for kind, bits, signed in whole]
+    signed = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
+    unsigned = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}
+    kinds = [Kind(kind, _whole(bits, True)) for bits, kind in signed.items()]
+    kinds += [Kind(kind, _whole(bits, False)) for bits, kind in unsigned.items()]
     kinds += [Kind(pa.float64(), _float), Kind(pa.float32(), _narrow_float), Kind(pa.float16(), _half_float)]
     for precision, scale in ((9, 2), (18, 0), (18, 6), (38, 10), (38, 0), (5, 5)):
         kinds.append(Kind(pa.decimal128(precision, scale), _decimal(precision, scale)))
@@ -136,10 +138,11 @@ def _half_float(chance: random.Random) -> Any:
 
 
 def _time_kinds(*, extreme: bool) -> list[Kind]:
-    kinds = []
-    for unit in ("s", "ms", "us", "ns"):
-        for zone in (None, "UTC", "Europe/Vienna", "+05:30"):
-            kinds.append(Kind(pa.timestamp(unit, zone), lambda c, unit=unit: _moment(c, unit, extreme=extreme)))
+    kinds = [
+        Kind(pa.timestamp(unit, zone), lambda c, unit=unit: _moment(c, unit, extreme=extreme))
+        for unit in _UNITS_A_SECOND
+        for zone in (None, "UTC", "Europe/Vienna", "+05:30")
+    ]
     days = (-(2**31) + 1, 2**31 - 1) if extreme else (-719_162, 2_932_896)
     kinds.append(Kind(pa.date32(), lambda c: c.choice([*days, 0, -1, 19_874, 19_875, 19_876])))
     kinds.append(Kind(pa.date64(), lambda c: 86_400_000 * c.choice([-719_162, 2_932_896, 0, -1, 19_874, 19_875])))
@@ -163,9 +166,9 @@ def _text_kinds(words: _Words) -> list[Kind]:
         *(Kind(kind, text) for kind in strings),
         Kind(pa.binary(), data),
         Kind(pa.large_binary(), data),
-        Kind(pa.binary(4), lambda c: c.choice([b"abcd", b"ABCD", b"a.b ", b"\x00\xff\x80z", text(c).encode()[:4].ljust(4)])),
+        Kind(pa.binary(4), lambda c: c.choice([b"abcd", b"ABCD", b"a.b ", b"\x00\xff\x80z", data(c)[:4].ljust(4)])),
         Kind(pa.dictionary(pa.int8(), pa.large_string()), lambda c: c.choice(words.common)),
-    ]  # fmt: skip
+    ]
 
 
 def _nested_kinds(words: _Words, leaves: Sequence[Kind], chance: random.Random) -> list[Kind]:

@@ -99,12 +99,12 @@ def _sorted(pairs: Any) -> list[Any]:
 
 def field_name(name: str) -> str:
     """A field as the language writes it."""
-    return name if name.isalnum() and name.isascii() and name[0].isalpha() and name.islower() else f"`{name}`"
+    return f"`{name}`"
 
 
 def quoted(text: str) -> str:
     """A text as the language writes it."""
-    return json.dumps(text, ensure_ascii=False).replace("\\u0000", "\0").replace("\x7f", "\x7f")
+    return json.dumps(text, ensure_ascii=False).replace("\\u0000", "\0")
 
 
 def _text_of(row: Row, field: str) -> bytes | None:
@@ -223,8 +223,8 @@ class Drawing:
         if chance.random() < 0.15:
             word = piece_of(self._known.text(chance, CONTENT), chance).strip() or "x"
             steps.append(("search", _undefined(quoted(word))))
-        for _ in range(chance.choice([1, 1, 1, 2])):
-            steps.append((chance.choice(["filter", "filter", "filter", "filterOut"]), self._condition(chance)))
+        commands = [chance.choice(["filter", "filter", "filter", "filterOut"]) for _ in range(chance.choice([1, 1, 2]))]
+        steps += [(command, self._condition(chance)) for command in commands]
         end = chance.choice(["ids", "ids", "ids", "count", "by", "first"])
         by = self._text_field(chance) if end == "by" else ID
         return Pipeline(tuple(steps), end, by)

@@ -193,7 +193,7 @@ def _text_leaf(known: Known, chance: random.Random) -> Predicate:
 
 
 def _value_leaf(known: Known, chance: random.Random) -> Predicate:
-    field = known.field(chance)
+    field = chance.choice(known.names) if chance.random() < 0.6 else known.field(chance)  # of any type
     kind = chance.random()
     if kind < 0.1:
         return Exists(field)
@@ -213,7 +213,7 @@ def random_predicate(known: Known, chance: random.Random, depth: int = 0) -> Pre
         return And(parts) if chance.random() < 0.5 else Or(parts)
     if depth < 3 and kind < 0.43:
         return Not(random_predicate(known, chance, depth + 1))
-    return _text_leaf(known, chance) if kind < 0.78 else _value_leaf(known, chance)
+    return _text_leaf(known, chance) if kind < 0.75 else _value_leaf(known, chance)
 
 
 def random_times(known: Known, chance: random.Random) -> tuple[int | None, int | None]:

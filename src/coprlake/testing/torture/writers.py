@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
 import pyarrow as pa
@@ -20,8 +20,12 @@ from coprlake.predicate.predicates import OneOf, Predicate
 from coprlake.records import ATTRIBUTES, ATTRIBUTES_TYPE, CONTENT, DAY, LOGLEVEL, SCHEMA, SOURCE, TIMESTAMP
 from coprlake.segment.mutable import SegmentOptions
 from coprlake.store import Table, create_table, open_table
+from coprlake.testing.torture import spark_writer
 from coprlake.testing.torture.foreign_data import ID
 from coprlake.testing.torture.plain_rows import is_valid_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,8 @@ def fitted(recipe: Recipe, data: pa.Table) -> tuple[Recipe, pa.Table]:
         names = [name for name in names if name != CONTENT]
     data = data.select(names)
     column = recipe.partition_by
-    if column is not None and column != DAY and not _can_part(data, column):
+    is_odd = column is not None and column != DAY and not _can_part(data, column)
+    if is_odd or recipe.writer == SPARK:
         recipe = replace(recipe, partition_by=None)
     return recipe, data
 
@@ -99,13 +104,17 @@ def _can_part(data: pa.Table, column: str) -> bool:
     return column in data.schema.names and data.schema.field(column).type == pa.string() and data.num_columns > 1
 
 
-def write(recipe: Recipe, data: pa.Table, folder: Path) -> Written:
-    """Write the table, open it, and read its files in another way."""
+def write(recipe: Recipe, data: pa.Table, folder: Path, spark: "SparkSession | None" = None) -> Written:
+    """Write the table, open it, and read its files in another way; only the recipe of Spark needs a session."""
     shutil.rmtree(folder, ignore_errors=True)
     if recipe.writer == "ours":
         table = _write_ours(recipe, data, folder)
     else:
-        _WRITERS[recipe.writer](recipe, data, folder)
+        if recipe.writer == SPARK:
+            assert spark is not None
+            spark_writer.write_parquet(spark, _parts(replace(recipe, lacks=False), data), folder)
+        else:
+            _WRITERS[recipe.writer](recipe, data, folder)
         table = open_table(folder)
         if recipe.index:
             table.index(rules=recipe.rules)
@@ -279,7 +288,8 @@ _WRITERS: Final[dict[str, Callable[[Recipe, pa.Table, Path], None]]] = {
     "polars": _by_polars,
     "polars delta": _delta_by_polars,
 }
-_FOLDERS: Final = ("pyarrow", "duckdb", "polars")
+SPARK: Final = "spark"
+_FOLDERS: Final = ("pyarrow", "duckdb", "polars", SPARK)
 _TEXTS: Final = (pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string()), pa.int16())
 _OURS: Final[dict[str, tuple[pa.DataType, ...]]] = {
     TIMESTAMP: (*(pa.timestamp(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in (None, "UTC")), pa.date64()),
@@ -288,13 +298,14 @@ _OURS: Final[dict[str, tuple[pa.DataType, ...]]] = {
     CONTENT: _TEXTS,
     ATTRIBUTES: (ATTRIBUTES_TYPE, pa.struct([("a", pa.string()), ("B c", pa.string())])),
 }
-_VALIDATING: Final = ("duckdb", "polars", "polars delta", "deltalake")
+_VALIDATING: Final = (SPARK, "duckdb", "polars", "polars delta", "deltalake")
 _TAKES: Final[dict[str, Callable[[pa.DataType], bool]]] = {
     "ours": _takes_all,
     "pyarrow": _takes_all,
     "deltalake": _takes_delta,
     "duckdb": _takes_duckdb,
     "polars": _takes_polars,
+    SPARK: spark_writer.takes,
     "polars delta": lambda kind: _takes_delta(kind) and _takes_polars(kind),
 }
 

@@ -1,0 +1,84 @@
+"""What differential fuzzing found, each as a small case of its own."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import polars
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from coprlake import UsageError, create_table, open_table
+from coprlake.predicate.predicates import Compare, Contains, Equals, OneOf
+from coprlake.table.conforming import lake_type
+
+
+def _ids(found: pa.Table) -> list[int]:
+    return sorted(found.column("id").to_pylist())
+
+
+def test_a_content_column_of_another_type_is_indexed(tmp_path: Path) -> None:
+    data = {"id": [1, 2], "content": pa.array([1.5, None]), "note": ["needle here", "nothing"]}
+    pq.write_table(pa.table(data), tmp_path / "a.parquet")
+    table = open_table(tmp_path)
+    table.index()
+    assert _ids(table.search(Contains("needle", "note")).to_arrow()) == [1]
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.timestamp("us"), pa.list_(pa.int32())])
+def test_attributes_that_are_no_map_are_refused_by_name(tmp_path: Path, kind: pa.DataType) -> None:
+    values = pa.array([[1, 2, 3]] if pa.types.is_list(kind) else [5], kind)
+    table = create_table(tmp_path / "logs")
+    with pytest.raises(UsageError, match="the column attributes cannot be stored"):
+        table.append(pa.table({"content": ["a"], "attributes": values}))
+
+
+@pytest.mark.parametrize("item", [pa.timestamp("s"), pa.uint64(), pa.large_string(), pa.uint8()])
+def test_maps_get_the_types_that_delta_has(tmp_path: Path, item: pa.DataType) -> None:
+    value = "v" if item == pa.large_string() else 7
+    table = create_table(tmp_path / "logs", partition_by=None)
+    table.append(pa.table({"id": [1], "tags": pa.array([[("k", value)]], pa.map_(pa.string(), item))}))
+    assert table.schema.field("tags").type == lake_type(pa.map_(pa.string(), item))
+    assert _ids(open_table(tmp_path / "logs").search().to_arrow()) == [1]
+
+
+def test_decimals_are_compared_exactly(tmp_path: Path) -> None:
+    numbers = [
+        Decimal("-0.099999"),
+        Decimal("12345678901234567890.100000"),
+        Decimal("12345678901234567890.200000"),
+        None,
+    ]
+    column = pa.array(numbers, pa.decimal128(38, 6))
+    pq.write_table(pa.table({"id": [0, 1, 2, 3], "amount": column}), tmp_path / "a.parquet")
+    table = open_table(tmp_path)
+
+    def found(predicate: Equals | OneOf | Compare) -> list[int]:
+        return _ids(table.search(predicate).to_arrow())
+
+    assert found(Equals("amount", "-0.099999")) == [0]
+    assert found(Equals("amount", -0.099999)) == [0]
+    assert found(Equals("amount", "12345678901234567890.1")) == [1]
+    assert found(OneOf("amount", ("12345678901234567890.2", "x", float("nan")))) == [2]
+    assert found(Compare("amount", ">", "12345678901234567890.1")) == [2]
+    assert found(Compare("amount", "<=", 0)) == [0]
+    assert found(Compare("amount", "<", float("inf"))) == [0, 1, 2]
+    assert found(Compare("amount", ">", 10**40)) == []
+    assert found(Equals("amount", "1e999999999")) == []
+
+
+def test_views_of_text_inside_of_structs_are_read(tmp_path: Path) -> None:
+    frame = polars.DataFrame({"id": [1, 2], "who": [{"name": "Eve"}, {"name": "Bob"}], "tags": [["a"], ["b", "c"]]})
+    frame.write_delta(str(tmp_path / "logs"))
+    table = open_table(tmp_path / "logs")
+    assert _ids(table.search(Contains("eve", "who.name")).to_arrow()) == [1]
+    assert _ids(table.search(Equals("tags", "c")).to_arrow()) == [2]
+    assert table.search(Equals("id", 2)).to_arrow().column("who").to_pylist() == [{"name": "Bob"}]
+
+
+def test_the_last_microsecond_is_a_time_as_any_other(tmp_path: Path) -> None:
+    times = pa.array([2**63 - 1, 0], pa.timestamp("us", "UTC"))
+    pq.write_table(pa.table({"id": [1, 2], "timestamp": times, "content": ["a", "a"]}), tmp_path / "a.parquet")
+    table = open_table(tmp_path)
+    assert _ids(table.search(since=0, columns=["id"]).to_arrow()) == [1, 2]
+    assert table.search(order="newest", columns=["id"]).to_arrow().column("id").to_pylist() == [1, 2]
