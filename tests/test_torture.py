@@ -19,7 +19,19 @@ def test_shares_of_time_are_those_of_the_run() -> None:
 
 
 def test_a_short_run_reports_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--minutes", "2", "--only", "faults", "--cases", "3", "--seed", "4", "--folder", str(tmp_path), "--json"]
+    arguments = [
+        "--minutes",
+        "2",
+        "--only",
+        "faults",
+        "--cases",
+        "3",
+        "--seed",
+        "4",
+        "--folder",
+        str(tmp_path),
+        "--json",
+    ]
     assert torture.main(arguments) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["faults"]["cases"] >= 3

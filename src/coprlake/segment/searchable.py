@@ -1,7 +1,7 @@
 """What a search needs to know of a segment, whatever state it is in."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +48,11 @@ class Searchable(Protocol):
 
     def stored_bytes(self, batch: int, columns: Sequence[str]) -> int:
         """What reading them reads."""
+
+
+def is_before(times: Any, until: int) -> Any:
+    """Whether a time, or which of many, is before an end; all are if that is the end of `ALWAYS`: the last one, too."""
+    return (times < until) | (until == ALWAYS[1])
 
 
 def has_times(schema: pa.Schema, column: str = TIMESTAMP) -> bool:

@@ -84,7 +84,9 @@ def drawn(chance: random.Random) -> Case:
         fault = Fault("", files_follow=chance.random() < 0.5, **jumps)
         return Case(chance.choice((*WRITERS[:-1], "search", "query")), is_partitioned, fault, share)
     if chance.random() < 0.3:
-        fault = Fault("", kinds=READING, error=chance.choice((errno.EIO, errno.EACCES)), how=chance.choice((0, LASTING)))
+        fault = Fault(
+            "", kinds=READING, error=chance.choice((errno.EIO, errno.EACCES)), how=chance.choice((0, LASTING))
+        )
         return Case(chance.choice(READERS), is_partitioned, fault, share)
     kinds = chance.choice((ANY, WRITING, WRITING, READING))
     how = chance.choice((0, LASTING, LASTING | TORN))
