@@ -102,3 +102,13 @@ def test_the_figures_in_a_document_come_from_the_run_it_names(document: Path, ru
 def test_nothing_names_a_path_of_somebodys_machine() -> None:
     for document in DOCUMENTS:
         assert not re.search(r"(/home/|/root/|/Users/)", document.read_text()), document
+
+
+def test_every_guarantee_names_a_test_that_there_is() -> None:
+    page = (ROOT / "docs" / "guarantees.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| promise")]
+    assert len(rows) >= 25
+    for row in rows:
+        named = re.findall(r"`(test_\w+\.py)`", row.split("|")[2])
+        assert named, row
+        assert all((ROOT / "tests" / name).is_file() for name in named), row
