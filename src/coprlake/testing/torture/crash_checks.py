@@ -65,9 +65,9 @@ def check(path: Path, said: Mapping[str, Any], *, vacuum_first: bool = True) -> 
         stream_batch(path, batch, numbers)
         present = sorted({*present, *numbers})
         _expect(open_table(path), present, "after the stream was started again")
-    _check_next(table, present)
+    again = _check_next(table, present)
     if not vacuum_first:
-        _check_vacuum(open_table(path), path)
+        _check_vacuum(again, path)
 
 
 def _contents(table: Table) -> list[int]:
@@ -163,9 +163,10 @@ def _check_vacuum(table: Table, path: Path) -> None:
         raise CrashError(f"vacuum left what it wanted to remove: {left}")
 
 
-def _check_next(table: Table, present: list[int]) -> None:
-    """The next append works, and changes nothing else."""
+def _check_next(table: Table, present: list[int]) -> Table:
+    """The next append works, and changes nothing else; returns the table as it is then."""
     table.append([record_of(number) for number in NEXT])
     again = open_table(table.uri)
     _expect(again, sorted([*present, *NEXT]), "after the next append")
     _check_searches(again, [NEXT[0]])
+    return again
