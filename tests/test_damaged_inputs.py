@@ -46,7 +46,7 @@ def test_a_folder_without_a_readable_file_is_refused_by_name(tmp_path: Path) -> 
 
 
 def test_a_panic_of_a_rust_library_is_an_error() -> None:
-    class PanicException(BaseException):  # noqa: N818 (as pyo3 calls it)
+    class PanicException(BaseException):
         pass
 
     with pytest.raises(UnreadableTableError, match="index out of bounds"), panics_refused("/logs"):
