@@ -108,7 +108,7 @@ def base_sketches() -> list[tuple[str, bytes, U32Array]]:
         [
             (32, RULES_VERSION, 40),
             (8, RULES_VERSION, 9),
-            (32, PAPER_VERSION, 300),
+            (32, PAPER_VERSION, 120),
             (3, PAPER_VERSION, 1),
             (32, RULES_VERSION, 0),
         ]
