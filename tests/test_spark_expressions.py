@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from coprlake.predicate.matching import Matcher
+from coprlake.predicate.partitions import fields_of
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
     EVERYTHING,
@@ -176,7 +177,8 @@ def test_columns_of_every_type_are_compared_alike(evaluate: Evaluate) -> None:
         some += [Compare(name, ">" if i % 2 else ">=", value) for value in SOUGHT[(i + 1) % 4 :: 4]]
     matchers = [Matcher(predicate, table.schema).mask(table).tolist() for predicate in some]
     for predicate, answers, expected in zip(some, evaluate(some, table, False), matchers, strict=True):
-        assert answers == expected, predicate
+        looks_inside = not fields_of(predicate).isdisjoint({"items", ALL_FIELDS})  # of a list, which our tasks do
+        assert answers == (None if looks_inside and predicate != Exists("items") else expected), predicate
 
 
 def test_a_filter_may_have_nulls_for_false_but_never_under_not(evaluate: Evaluate) -> None:

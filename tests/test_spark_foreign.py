@@ -43,8 +43,8 @@ def test_spark_finds_the_same(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(RECORDS, tmp_path / "a.parquet", row_group_size=5)
     table = open_table(tmp_path)
 
-    def found(query: Predicate, **times: datetime) -> list[int]:
-        return sorted(row["id"] for row in search(spark, table, query, columns=["id"], **times).collect())  # type: ignore[misc]
+    def found(query: Predicate, since: datetime | None = None) -> list[int]:
+        return sorted(row["id"] for row in search(spark, table, query, columns=["id"], since=since).collect())
 
     for predicate in [*PREDICATES, equals("level", "error")]:
         expected = sorted(row["id"] for row in table.search(predicate).rows())
