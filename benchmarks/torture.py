@@ -173,9 +173,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="coprlake-torture-", dir=options.folder) as folder:
         commits = None if options.only else commit_milliseconds()  # first: nothing of ours runs beside it
         with ThreadPoolExecutor(options.jobs) as pool:
-            running = {
-                name: pool.submit(elsewhere, name, options, seconds[name], Path(folder)) for name in names
-            }
+            running = {name: pool.submit(elsewhere, name, options, seconds[name], Path(folder)) for name in names}
             found = {name: future.result() for name, future in running.items()}
     all_ticks, stolen = (now - before for now, before in zip(processor_ticks(), ticks, strict=True))
     steal = stolen / all_ticks if all_ticks else 0.0

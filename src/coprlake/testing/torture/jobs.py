@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
