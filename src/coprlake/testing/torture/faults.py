@@ -80,8 +80,8 @@ def drawn(chance: random.Random) -> Case:
     share = chance.random()
     is_partitioned = chance.random() < 0.5
     if chance.random() < 0.15:
-        jumps = {"clock": chance.choice((0, *JUMPS)), "jump": chance.choice(JUMPS), "jump_at": chance.randrange(100)}
-        fault = Fault("", files_follow=chance.random() < 0.5, **jumps)
+        clock, jump, at = chance.choice((0, *JUMPS)), chance.choice(JUMPS), chance.randrange(100)
+        fault = Fault("", clock=clock, jump=jump, jump_at=at, files_follow=chance.random() < 0.5)
         return Case(chance.choice((*WRITERS[:-1], "search", "query")), is_partitioned, fault, share)
     if chance.random() < 0.3:
         fault = Fault(
