@@ -11,7 +11,6 @@ syncs nothing, so a loss of power could empty what had been acknowledged. An obj
 import fcntl
 import json
 import math
-import os
 import random
 import re
 import time
@@ -57,6 +56,7 @@ from coprlake.table.commits import (
 )
 from coprlake.table.log_checking import empty_commit, empty_commits, log_problems
 from coprlake.table.partitioning import log_text
+from coprlake.table.publishing import CommitPublisher
 from coprlake.table.segmenter import TableShape
 
 READER_VERSION: Final = 3
@@ -65,10 +65,13 @@ WRITER_VERSION: Final = 2
 COMMIT_ATTEMPTS: Final = 30
 CHECKPOINT_INTERVAL: Final = 100
 """Commits from one checkpoint to the next, unless the table says otherwise; as in delta-rs."""
+<<<<<<< HEAD
 _YOUNG_SECONDS: Final = 300
 """A file that is older has long been written to disk by the operating system."""
 _COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _CAUSE: Final = "\N{DOWNWARDS ARROW WITH TIP RIGHTWARDS}"
+=======
+>>>>>>> 3c8b2738be38d199de17a92d40446a888f66d695
 
 
 class Transaction(NamedTuple):
@@ -93,7 +96,7 @@ class DeltaLog:
         self.folder = folder
         self._table = table
         self._checked_version = -1
-        self._synced_version = -1  # this one and those before it are on disk for sure
+        self._publisher = CommitPublisher(folder)
         self._attempt: _Attempt | None = None
         self._spelling: tuple[int, dict[str, str]] = (-1, {})
         self._empty_commits = empty_commits(folder) if folder.is_local else []
@@ -270,7 +273,7 @@ class DeltaLog:
         if self._attempt is None or self._attempt.what != what:
             self._attempt = _Attempt(what, uuid.uuid4().hex, self.version + 1)
         else:
-            landed = self._landed(self._attempt)
+            landed = self._publisher.find(self._attempt.identity, self._attempt.since)
             if landed is not None:  # it had failed, but not for the log
                 return self._done(landed)
         for turn in range(COMMIT_ATTEMPTS):
@@ -287,7 +290,7 @@ class DeltaLog:
                     self._check_written(add)
                     swapped = self._commit_once(add, going, note, data_change, once)
             except (DeltaError, OSError) as error:
-                landed = self._landed(self._attempt)
+                landed = self._publisher.find(self._attempt.identity, self._attempt.since)
                 if landed is not None:
                     return self._done(landed)
                 if not isinstance(error, CommitFailedError):
@@ -308,53 +311,14 @@ class DeltaLog:
 
     def _done(self, version: int) -> int:
         """Return when the commit of this version will survive a loss of power."""
-        self._confirm(version)
+        self._publisher.confirm(version)
         self._attempt = None
         self._checkpoint_if_due(version)
         return version
 
-    def _confirm(self, version: int) -> None:
-        try:
-            self.folder.sync_names(commit_name(version), above=self._synced_version < 0)
-        except OSError as error:
-            raise StorageError(
-                f"{self.folder.uri}: version {version} is in the log, but the disk does not say that it will stay; "
-                f"{_first_line(error)}; check the disk, and whether the records are there before you add them again"
-            ) from error
-        self._synced_version = max(self._synced_version, version)
-
-    def _swap(self, version: int, data: bytes) -> bool:
-        """Put a commit into the log of a table on this machine; False if somebody else has that version."""
-        self.sync_to(version - 1)
-        return self.folder.place(commit_name(version), data)
-
     def sync_to(self, version: int) -> None:
-        """See that other writers' commits, up to this version, are on disk: ours would be worthless without them."""
-        if not self.folder.is_local or version <= self._synced_version:
-            return
-        oldest = time.time() - _YOUNG_SECONDS
-        for number in range(version, self._synced_version, -1):
-            path = self.folder.path(commit_name(number))
-            try:
-                if os.stat(path).st_mtime < oldest and number < version:  # noqa: PTH116
-                    break
-            except FileNotFoundError:
-                break  # cleaned away: a checkpoint has it
-            self.folder.sync_file(commit_name(number))
-        self.folder.sync_names(commit_name(version), above=self._synced_version < 0)
-        self._synced_version = version
-
-    def _landed(self, attempt: _Attempt) -> int | None:
-        """The version of a commit that ended with an error and is in the log nevertheless; None if it is not there."""
-        version = attempt.since
-        wanted = attempt.identity.encode()
-        while True:
-            try:
-                if wanted in self.folder.read(commit_name(version)):
-                    return version
-            except NotFoundError:
-                return None
-            version += 1
+        """See that the commits up to this version, whoever made them, are on disk."""
+        self._publisher.sync_to(version)
 
     def _checkpoint_if_due(self, version: int) -> None:
         """Every so often, make a checkpoint and clean away old commits. It saves time; an error costs nothing else."""
@@ -459,9 +423,9 @@ class DeltaLog:
             self._table.alter.add_columns(Schema.from_arrow(fields).fields)
             return True
         version = self.version + 1
-        if not self._swap(version, columns_commit(self._table, fields, uuid.uuid4().hex)):
+        if not self._publisher.swap(version, columns_commit(self._table, fields, uuid.uuid4().hex)):
             return False
-        self._confirm(version)
+        self._publisher.confirm(version)
         self._checkpoint_if_due(version)
         return True
 
@@ -554,7 +518,7 @@ class DeltaLog:
                 path = spelled.get(entry.name) or path_text(entry.name)
                 lines.append(remove_line(path, entry.data_bytes, partition, moment=now, data_change=data_change))
             data = data_commit(lines, note, self._attempt.identity, self.partition_by)
-            return self._swap(self.version + 1, data)
+            return self._publisher.swap(self.version + 1, data)
         actions: list[AddAction | RemoveAction] = [*adding]
         for entry, partition in zip(remove, partitions, strict=True):
             actions.append(RemoveAction(entry.name, data_change, now, entry.data_bytes, partition))
