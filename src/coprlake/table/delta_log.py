@@ -65,13 +65,8 @@ WRITER_VERSION: Final = 2
 COMMIT_ATTEMPTS: Final = 30
 CHECKPOINT_INTERVAL: Final = 100
 """Commits from one checkpoint to the next, unless the table says otherwise; as in delta-rs."""
-<<<<<<< HEAD
-_YOUNG_SECONDS: Final = 300
-"""A file that is older has long been written to disk by the operating system."""
 _COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _CAUSE: Final = "\N{DOWNWARDS ARROW WITH TIP RIGHTWARDS}"
-=======
->>>>>>> 3c8b2738be38d199de17a92d40446a888f66d695
 
 
 class Transaction(NamedTuple):
