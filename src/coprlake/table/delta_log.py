@@ -11,6 +11,7 @@ syncs nothing, so a loss of power could empty what had been acknowledged. An obj
 import fcntl
 import json
 import math
+import os
 import random
 import re
 import time
