@@ -19,20 +19,8 @@ def test_shares_of_time_are_those_of_the_run() -> None:
 
 
 def test_a_short_run_reports_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = [
-        "--minutes",
-        "2",
-        "--only",
-        "faults",
-        "--cases",
-        "3",
-        "--seed",
-        "4",
-        "--folder",
-        str(tmp_path),
-        "--json",
-    ]
-    assert torture.main(arguments) == 0
+    arguments = ["--minutes", "2", "--only", "faults", "--cases", "3", "--seed", "4", "--json"]
+    assert torture.main([*arguments, "--folder", str(tmp_path)]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["faults"]["cases"] >= 3
     assert report["faults"]["failures"] == 0

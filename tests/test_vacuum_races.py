@@ -86,8 +86,6 @@ def test_a_scratch_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -
 
 
 def test_the_cause_of_an_error_of_the_log_is_in_its_line() -> None:
-    error = OSError(
-        "Kernel error -> Generic LocalFileSystem error\n   \x1b[31m↳\x1b[0m Unable to open file\n  ↳ No space left"
-    )
-    assert _first_line(error) == "Kernel error -> Generic LocalFileSystem error: No space left"
+    lines = ["Kernel error", "   \x1b[31m↳\x1b[0m Unable to open file", "    \x1b[31m↳\x1b[0m No space left"]
+    assert _first_line(OSError("\n".join(lines))) == "Kernel error: No space left"
     assert _first_line(OSError("one line")) == "one line"

@@ -80,7 +80,7 @@ def append(world: World, path: str, first: int, end: int, commits: int = 1, colu
     with table.writer(options=SMALL, segment_bytes=SEGMENT_BYTES) as writer:
         for start in range(first, end, step):
             effect = ["add", start, min(end, start + step)]
-            writer.append(records(*effect[1:], columns=columns))
+            writer.append(records(start, min(end, start + step), columns=columns))
             world.tell(begin=effect)
             writer.commit()
             world.tell(done=effect)
@@ -147,7 +147,7 @@ def program(world: World, arguments: Sequence[str], effect: Effect | None = None
             code = end.code or 0
     output.flush()
     sys.stdout.flush()
-    text = output.buffer.getvalue().decode()  # type: ignore[attr-defined]  # a BytesIO
+    text = output.buffer.getvalue().decode()
     world.tell(code=code, output=text[:20000], errors=errors.getvalue()[-4000:])
     if effect is not None and code == 0:
         world.tell(done=effect)
