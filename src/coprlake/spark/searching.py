@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar, Unpack
 
 import pyarrow as pa
 
@@ -287,7 +287,7 @@ def _planned(
     found = opened(table)
     snapshot = found.snapshot()
     if isinstance(sought, Exact):  # of a query, the language has found the names
-        sought = cast("Claim", Exact(resolved(sought.predicate, snapshot.schema)))
+        sought = Exact(resolved(sought.predicate, snapshot.schema))
         options = timed(options, snapshot.schema)
     columns = options.columns
     names = [name for name in snapshot.schema.names if name != DAY] if columns is None else list(columns)
