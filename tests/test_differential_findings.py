@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coprlake import UsageError, create_table, open_table
+from coprlake import QueryError, UsageError, create_table, open_table
 from coprlake.predicate.predicates import Compare, Contains, Equals, OneOf
 from coprlake.table.conforming import lake_type
 
@@ -82,3 +82,14 @@ def test_the_last_microsecond_is_a_time_as_any_other(tmp_path: Path) -> None:
     table = open_table(tmp_path)
     assert _ids(table.search(since=0, columns=["id"]).to_arrow()) == [1, 2]
     assert table.search(order="newest", columns=["id"]).to_arrow().column("id").to_pylist() == [1, 2]
+
+
+@pytest.mark.parametrize("rows", [1, 5000])
+def test_a_query_of_text_that_is_not_utf8_fails_with_an_error_of_ours(tmp_path: Path, rows: int) -> None:
+    content = pa.array([b"a\xff"] * rows, pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"id": range(rows), "content": content}), tmp_path / "a.parquet")
+    table = open_table(tmp_path)
+    assert table.search("a").count() == rows
+    for text in ('filterOut contains(content, "b") | fields content', "summarize n = count(), by:{content}"):
+        with pytest.raises(QueryError, match="not UTF-8"):
+            table.query(f"fetch logs | {text}").arrow()

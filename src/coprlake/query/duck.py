@@ -185,7 +185,7 @@ class Connection:
             raise self._deadline.error() from None
         except duckdb.OutOfMemoryException as error:
             raise self._failure() or too_large(self._limits.memory_bytes) from error
-        except (duckdb.Error, pa.ArrowException) as error:
+        except (duckdb.Error, pa.ArrowException, OSError) as error:  # a streamed result tells of all errors as OSError
             raise self._explained(error) from error
 
     def _failure(self) -> Exception | None:
@@ -225,6 +225,8 @@ def explained(message: str, text: str, deadline: Deadline) -> CoprlakeError:
         return QueryLimitError("the query needs more memory than it may have; narrow its time or filters")
     if "overflow" in low or "out of range" in low or "conversion error" in low:
         return QueryError("a number of the result does not fit into 64 bits; convert it by toDouble() before")
+    if "invalid string encoding" in low:
+        return QueryError(f"the table has text that is not UTF-8; search it instead of a query: {_first_line(message)}")
     if "slots; raise the interval" in low:
         return QueryError("makeTimeseries would make more than 1,500 slots; raise the interval")
     return QueryError(f"the query failed: {_first_line(message)}")

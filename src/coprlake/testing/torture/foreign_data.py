@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +27,7 @@ _UNITS_A_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _WIDE_US: Final = (-62_135_596_800_000_000, 253_402_300_799_999_999)
 """The first and the last microsecond that Python's datetime can hold."""
 
-WORDS: Final = (
+WORDS: Final = (  # noqa: SIM905
     "error Error ERROR user login 10.0.0.1 10.0.0.17 a_b x=1 42 404 it's % * \\ ? [x] a-b-c foo.bar.baz "
     "user@example.com 2024-06-01T00:00:00Z true NULL null -0.5 1e3 ab AB aB a b c \" ' ` ; -- $ {k:v} "
     # case pairs outside ASCII: none of them may fold, neither here nor in an engine
@@ -80,7 +81,7 @@ def _text(chance: random.Random, words: _Words, most: int = 7) -> str:
     return "".join(pieces[: chance.choice([-1, None])])
 
 
-def _moment(chance: random.Random, unit: str, *, extreme: bool) -> int:
+def _moment(chance: random.Random, *, unit: str, extreme: bool) -> int:
     """A time as a number of units; with `extreme` also outside the years 1 to 9999."""
     scale = _UNITS_A_SECOND[unit]
     if chance.random() < 0.15:
@@ -139,7 +140,7 @@ def _half_float(chance: random.Random) -> Any:
 
 def _time_kinds(*, extreme: bool) -> list[Kind]:
     kinds = [
-        Kind(pa.timestamp(unit, zone), lambda c, unit=unit: _moment(c, unit, extreme=extreme))
+        Kind(pa.timestamp(unit, zone), partial(_moment, unit=unit, extreme=extreme))
         for unit in _UNITS_A_SECOND
         for zone in (None, "UTC", "Europe/Vienna", "+05:30")
     ]
@@ -259,7 +260,7 @@ def _own_kinds(words: _Words, chance: random.Random, *, extreme: bool) -> dict[s
     text = Kind(pa.string(), lambda c: _text(c, words, 3))
     entry: Callable[[random.Random], Any] = lambda c: None if c.random() < 0.1 else c.choice([text, number]).draw(c)  # noqa: E731
     return {
-        TIMESTAMP: Kind(TIMESTAMP_TYPE, lambda c: _moment(c, "us", extreme=extreme)),
+        TIMESTAMP: Kind(TIMESTAMP_TYPE, lambda c: _moment(c, unit="us", extreme=extreme)),
         SOURCE: Kind(pa.string(), lambda c: c.choice(_SOURCES)),
         LOGLEVEL: Kind(pa.string(), lambda c: c.choice(_LEVELS)),
         CONTENT: Kind(pa.string(), lambda c: _text(c, words, lines)),

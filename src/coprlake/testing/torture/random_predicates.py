@@ -107,21 +107,22 @@ def _paths(name: str, value: Any) -> list[str]:
 def _as_query_value(value: Any, chance: random.Random) -> Value | None:
     if isinstance(value, bytes):
         return _recased(value.decode(errors="ignore"), chance)
+    found: list[Value] = []
     if isinstance(value, bool):
-        return chance.choice([value, str(value).lower(), not value])
-    if isinstance(value, int):
-        return chance.choice([value, str(value), value + 1, float(value), value + 0.5 if abs(value) < 2**50 else value])
-    if isinstance(value, float):
-        return chance.choice([value, repr(value), value + 1, int(value) if abs(value) < 1e15 else value])
-    if isinstance(value, Decimal):
-        return chance.choice([str(value), float(value), int(value)])
-    if isinstance(value, Moment):
+        found = [value, str(value).lower(), not value]
+    elif isinstance(value, int):
+        found = [value, str(value), value + 1, float(value), value + 0.5 if abs(value) < 2**50 else value]
+    elif isinstance(value, float):
+        found = [value, repr(value), value + 1, int(value) if abs(value) < 1e15 else value]
+    elif isinstance(value, Decimal):
+        found = [str(value), float(value), int(value)]
+    elif isinstance(value, Moment):
         micros = int(value.microseconds // 1) + chance.choice([0, 0, 1, -1])
         if not -62_135_596_800_000_000 <= micros <= 253_402_300_799_999_999:
             return None
         moment = _EPOCH + timedelta(microseconds=micros)
-        return chance.choice([moment, moment.isoformat(), moment.replace(tzinfo=None), moment.date()])
-    return None
+        found = [moment, moment.isoformat(), moment.replace(tzinfo=None), moment.date()]
+    return chance.choice(found) if found else None
 
 
 def _recased(text: str, chance: random.Random) -> str:
@@ -178,7 +179,7 @@ def _text_leaf(known: Known, chance: random.Random) -> Predicate:
     field = known.field(chance)
     piece = piece_of(known.text(chance, field), chance)
     exact = chance.random() < 0.4
-    kind = chance.choice([Contains, Contains, Term, Term, Phrase, Prefix, Suffix, Wildcard, Regex])
+    kind: Any = chance.choice([Contains, Contains, Term, Term, Phrase, Prefix, Suffix, Wildcard, Regex])
     if kind is Phrase:
         piece = chance.choice(["", "", "*"]) + piece + chance.choice(["", "", "*"])
     elif kind is Wildcard:
@@ -189,7 +190,8 @@ def _text_leaf(known: Known, chance: random.Random) -> Predicate:
         text = _recased(known.text(chance, field), chance)
         size = chance.randint(0, min(len(text), 12))
         piece = text[:size] if kind is Prefix else text[len(text) - size :]
-    return kind(piece, field, exact)
+    predicate: Predicate = kind(piece, field, exact)
+    return predicate
 
 
 def _value_leaf(known: Known, chance: random.Random) -> Predicate:
