@@ -471,9 +471,9 @@ class DeltaLog:
     def _held(self, *, alone: bool) -> Iterator[None]:
         """Hold the log of a table on this machine: commits hold it together, a vacuum `alone`.
 
-                Between the moment at which a commit sees that its files are there and the moment at which it is in the log, no
-                        vacuum removes a file, whatever the retention is and whatever the clock says. A dead process holds nothing.
-                """
+        Between the moment at which a commit sees that its files are there and the moment at which it is in the log, no
+        vacuum removes a file, whatever the retention is and whatever the clock says. A dead process holds nothing.
+        """
         if not self.folder.is_local:
             yield
             return
