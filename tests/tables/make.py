@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from deltalake import DeltaTable
 
 import coprlake
@@ -96,6 +97,31 @@ def attributes(path: Path) -> None:
     _fill(table, [row | {"took": n / 4, "status": 200 + n, "ok": n % 2 == 0} for n, row in enumerate(rows[45:])])
 
 
+def nested(path: Path) -> None:
+    """Text inside structs, lists and maps, indexed since 0.2.0; some records without any."""
+    table = create_table(path, partition_by=None)
+    rows = [
+        row
+        | {
+            "request": {"headers": {"host": f"shop-{n % 5}.example"}, "size": n},
+            "tags": [f"tag-{n}", "all"],
+            "labels": {"zone": f"eu-{n % 4}"},
+        }
+        for n, row in enumerate(records())
+    ]
+    kinds = pa.schema(
+        [
+            ("timestamp", pa.timestamp("us", "UTC")),
+            *((name, pa.string()) for name in ("source", "loglevel", "content")),
+            ("request", pa.struct([("headers", pa.struct([("host", pa.string())])), ("size", pa.int64())])),
+            ("tags", pa.list_(pa.string())),
+            ("labels", pa.map_(pa.string(), pa.string())),
+        ]
+    )
+    table.append(pa.Table.from_pylist([row | {"labels": list(row["labels"].items())} for row in rows[:60]], kinds))
+    _fill(table, records(60, 30))
+
+
 def mixed(path: Path) -> None:
     """Segments of both rule sets in one table, one without a sidecar, some records deleted."""
     table = create_table(path, partition_by=None)
@@ -143,6 +169,7 @@ KINDS: list[Callable[[Path], None]] = [
     narrow,
     optimized,
     attributes,
+    nested,
     mixed,
     checkpointed,
     spark,
