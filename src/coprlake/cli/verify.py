@@ -14,7 +14,7 @@ from coprlake.cli.reports import echo_json
 
 @click.command(
     short_help="Check all files of a table.",
-    epilog="Exits with 0 if all is well, 1 if something is wrong, 2 if the table cannot be opened.",
+    epilog="Exits with 0 if all is well, 1 if something is wrong, 2 if there is no table to check.",
 )
 @table_argument
 @click.option("--deep", is_flag=True, help="Also read all data, and check that the index finds every token of it.")
