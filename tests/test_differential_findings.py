@@ -93,3 +93,14 @@ def test_a_query_of_text_that_is_not_utf8_fails_with_an_error_of_ours(tmp_path: 
     for text in ('filterOut contains(content, "b") | fields content', "summarize n = count(), by:{content}"):
         with pytest.raises(QueryError, match="not UTF-8"):
             table.query(f"fetch logs | {text}").arrow()
+
+
+def test_records_with_a_key_twice_can_be_queried(tmp_path: Path) -> None:
+    pairs = [[("k", "1"), ("j", "x"), ("k", "2")], None, [], [("k", "3")]]
+    table = create_table(tmp_path / "logs", partition_by=None)
+    attributes = pa.array(pairs, pa.map_(pa.string(), pa.string()))
+    table.append(pa.table({"id": range(4), "content": ["a"] * 4, "attributes": attributes}))
+    found = table.query('fetch logs | filter contains(content, "a") | fields id, k, j | sort id').arrow()
+    assert found.column("k").to_pylist() == ["1", None, None, "3"]
+    assert found.column("j").to_pylist() == ["x", None, None, None]
+    assert _ids(table.query('fetch logs | filter k == "1" | fields id').arrow()) == [0]

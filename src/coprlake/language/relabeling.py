@@ -1,5 +1,6 @@
 """The same values under another type: numbers become times again, members get the names that users gave them."""
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -43,7 +44,26 @@ def carried(values: pa.Array, kind: Type) -> pa.Array:
         children = [carried(child, member) for child, member in parts]
         mask = pc.is_null(values) if values.null_count else None
         return pa.StructArray.from_arrays(children, names=member_names(kind), mask=mask)
+    if kind.kind == "map":
+        return _with_keys_once(values.cast(carried_type(kind), safe=False))
     return values.cast(carried_type(kind), safe=False)
+
+
+def _with_keys_once(maps: pa.MapArray) -> pa.MapArray:
+    """The maps with the first value of each key: DuckDB takes no map that has a key twice."""
+    offsets = np.asarray(maps.offsets, np.int64)
+    first, last = int(offsets[0]), int(offsets[-1])
+    keys, items = maps.keys.slice(first, last - first), maps.items.slice(first, last - first)
+    codes = np.asarray(keys.dictionary_encode().indices, np.int64)
+    rows = np.repeat(np.arange(len(maps)), np.diff(offsets))
+    kept = np.unique(rows * (int(codes.max(initial=0)) + 1) + codes, return_index=True)[1]
+    if len(kept) == len(codes):
+        return maps
+    kept.sort()
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=len(maps)))]).astype(np.int32)
+    mask = pc.is_null(maps) if maps.null_count else None
+    places = pa.array(kept)
+    return pa.MapArray.from_arrays(pa.array(starts), keys.take(places), items.take(places), type=maps.type, mask=mask)
 
 
 def _with_elements(lists: pa.Array, elements: pa.Array) -> pa.Array:

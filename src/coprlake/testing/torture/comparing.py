@@ -15,7 +15,7 @@ from coprlake.query.resolving import resolved, time_column
 from coprlake.query.search import Search
 from coprlake.testing.torture.foreign_data import ID
 from coprlake.testing.torture.oracle import answer, is_in_time
-from coprlake.testing.torture.plain_rows import Moment, Row, is_valid_text, plain_rows
+from coprlake.testing.torture.plain_rows import Moment, Row, clipped, is_valid_text, plain_rows
 from coprlake.testing.torture.plain_sql import NoSqlError, PlainTable
 from coprlake.testing.torture.random_pipelines import Pipeline, UndefinedError
 from coprlake.testing.torture.writers import Written
@@ -144,7 +144,7 @@ def _wrong_order(table: OpenTable, order: str, ordered: list[int], found: list[i
     if sorted(ordered) != found:
         return f"{order} first {_shown(ordered)}, in any order {_shown(found)}"
     moments = {row[ID]: row.get(time_column(table.table.schema) or "") for row in table.rows}
-    times = [moment.microseconds // 1 for number in ordered if isinstance(moment := moments[number], Moment)]
+    times = [clipped(moment.microseconds // 1) for number in ordered if isinstance(moment := moments[number], Moment)]
     return None if times == sorted(times, reverse=order == "newest") else f"{order} first is not in order: {ordered}"
 
 

@@ -18,6 +18,7 @@ Row: TypeAlias = dict[str, Any]
 
 _UNITS_A_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _DAY_US: Final = 86_400 * 10**6
+_FARTHEST_US: Final = (2**63 - 1) // _DAY_US * _DAY_US
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -25,6 +26,11 @@ class Moment:
     """A time of any size and unit; one without a zone is UTC, and a day is its midnight."""
 
     microseconds: Fraction
+
+
+def clipped(microseconds: int) -> int:
+    """A time that 64 bits can hold in every unit: those beyond are all taken for the first or the last of these."""
+    return min(max(microseconds, -_FARTHEST_US), _FARTHEST_US)
 
 
 @dataclass(frozen=True, slots=True)

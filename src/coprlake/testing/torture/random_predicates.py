@@ -29,7 +29,7 @@ from coprlake.predicate.predicates import (
 from coprlake.records import ATTRIBUTES, CONTENT
 from coprlake.testing.torture.foreign_data import WORDS
 from coprlake.testing.torture.oracle import values_of
-from coprlake.testing.torture.plain_rows import Moment, Pairs, Row, texts_in
+from coprlake.testing.torture.plain_rows import Moment, Pairs, Row, clipped, texts_in
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _OPERATORS: Final[tuple[Operator, ...]] = ("<", "<=", ">", ">=")
@@ -226,6 +226,6 @@ def random_times(known: Known, chance: random.Random) -> tuple[int | None, int |
     for _ in range(2):
         value = chance.choice(known.rows).get("timestamp")
         micros = int(value.microseconds // 1) if isinstance(value, Moment) else 1_717_200_000_000_000
-        ends.append(min(max(micros + chance.choice([-1, 0, 0, 1, 86_400_000_000]), -(2**63) + 2), 2**63 - 2))
+        ends.append(clipped(micros + chance.choice([-1, 0, 0, 1, 86_400_000_000])))
     first, last = sorted(ends)  # type: ignore[type-var]
     return chance.choice([(first, last), (first, None), (None, last), (last, first)])
