@@ -38,8 +38,8 @@ def test_commands_that_are_killed_cost_no_record_and_double_none(tmp_path: Path)
 @pytest.mark.parametrize("setup", [TWO_STEPS, EARLY], ids=["a commit in two steps", "told before it is done"])
 def test_a_broken_commit_is_noticed(setup: str, tmp_path: Path) -> None:
     """Kills all along the commits of some appends, each of several files."""
-    step = kills.Step("append", 1, 0.5, by_operation=True, in_commit=True)
-    steps = [asdict(replace(step, chance=at, at=at)) for at in range(100, 900, 60)]
+    step = kills.Step("append", 5, 0.5, by_operation=True, in_commit=True)
+    steps = [asdict(replace(step, at=at)) for at in range(400, 960, 40)]
     with pytest.raises(AssertionError, match=r"records lost|too many"):
         kills.replay(tmp_path, ["day", "source"], steps, setup=setup)
 
