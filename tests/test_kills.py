@@ -1,6 +1,6 @@
 """kill -9 at seeded moments of everything that writes; and the harness that does it notices what it should notice."""
 
-import ast
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -36,16 +36,12 @@ def test_commands_that_are_killed_cost_no_record_and_double_none(tmp_path: Path)
 
 
 @pytest.mark.parametrize("setup", [TWO_STEPS, EARLY], ids=["a commit in two steps", "told before it is done"])
-def test_a_broken_commit_is_noticed_and_its_case_fails_again(setup: str, tmp_path: Path) -> None:
-    outcome = kills.run(3, 60, tmp_path, cases=30, setup=setup, enough=1, kinds=["append-columns"])
-    assert outcome.failures
-    failure = next(iter(outcome.failures))
-    assert "records lost" in failure.what or "too many" in failure.what
-    _, partition_by, steps = ast.parse(failure.case, mode="eval").body.args  # type: ignore[attr-defined]
-    again = ast.literal_eval(steps)
-    if all(step["at"] is not None for step in again):  # a moment in time is not the same twice
-        with pytest.raises(AssertionError):
-            kills.replay(tmp_path / "again", ast.literal_eval(partition_by), again, setup=setup)
+def test_a_broken_commit_is_noticed(setup: str, tmp_path: Path) -> None:
+    """Kills all along the commits of some appends, each of several files."""
+    step = kills.Step("append", 5, 0.5, by_operation=True, in_commit=True)
+    steps = [asdict(replace(step, at=at)) for at in range(400, 960, 40)]
+    with pytest.raises(AssertionError, match=r"records lost|too many"):
+        kills.replay(tmp_path, ["day", "source"], steps, setup=setup)
 
 
 def test_a_command_that_fails_is_told_from_one_that_was_killed(tmp_path: Path) -> None:
