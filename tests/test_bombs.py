@@ -104,4 +104,4 @@ def test_an_endless_line_takes_little_memory(tmp_path: Path) -> None:
     size, split, growth = map(int, result.stdout.split())
     assert size >= 160
     assert split > 8
-    assert growth < 150
+    assert growth < 250, "a few pieces of 16 MiB, however long the line is"
