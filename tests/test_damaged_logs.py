@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from coprlake.cli.main import cli
-from coprlake.errors import UnreadableTableError
+from coprlake.errors import StorageError, UnreadableTableError
 from coprlake.files import Folder
 from coprlake.predicate.predicates import OneOf
 from coprlake.store import open_table, verify_log
@@ -219,3 +220,19 @@ def test_old_commits_that_were_cleaned_away_are_no_gap(path: Path) -> None:
     for number in (0, 1, 3):  # a loss of power may bring some of them back
         log_file(path, number).unlink()
     assert open_table(path).verify().is_sound
+
+
+@pytest.mark.parametrize("name", ["transaction_version", "get_add_actions", "history"])
+def test_a_log_that_cannot_be_read_any_more_is_an_error_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    create_table(tmp_path / "logs")
+    log = DeltaLog.open(Folder.of(tmp_path / "logs"))
+
+    def fail(*_: object) -> None:
+        raise DeltaError("Kernel error: Io error: No space left on device (os error 28)\n   0: <unknown>")
+
+    monkeypatch.setattr(DeltaTable, name, fail)
+    reads = {"transaction_version": lambda: log.transaction_version("app"), "history": log.history}
+    with pytest.raises(StorageError, match=r"cannot be read; .*No space left on device"):
+        reads.get(name, log.entries)()

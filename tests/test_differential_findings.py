@@ -10,6 +10,7 @@ import pytest
 
 from coprlake import QueryError, UsageError, create_table, open_table
 from coprlake.predicate.predicates import Compare, Contains, Equals, OneOf
+from coprlake.query import duck_scan
 from coprlake.table.conforming import lake_type
 
 
@@ -104,3 +105,17 @@ def test_records_with_a_key_twice_can_be_queried(tmp_path: Path) -> None:
     assert found.column("k").to_pylist() == ["1", None, None, "3"]
     assert found.column("j").to_pylist() == ["x", None, None, None]
     assert _ids(table.query('fetch logs | filter k == "1" | fields id').arrow()) == [0]
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.date32()])
+def test_lists_of_times_are_queried_whoever_reads_the_files(
+    tmp_path: Path, kind: pa.DataType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments = pa.array([[19_875], []], pa.list_(pa.int32() if kind == pa.date32() else pa.int64())).cast(pa.list_(kind))
+    table = create_table(tmp_path / "logs", partition_by=None)
+    table.append(pa.table({"id": [1, 2], "content": ["needle", "nothing"], "moments": moments}))
+    query = 'fetch logs | search "needle" | fields id, moments'
+    here = table.query(query).arrow()
+    monkeypatch.setattr(duck_scan, "LITTLE_BYTES", 0)  # DuckDB reads the files itself where it can
+    assert table.query(query).arrow() == here
+    assert _ids(here) == [1]

@@ -294,8 +294,9 @@ def _is_simple(kind: pa.DataType) -> bool:
     found = from_arrow(kind)
     if found is None or pa.types.is_duration(kind) or pa.types.is_uint64(kind):
         return False
-    if found.kind == "array":
-        return _is_simple(kind.value_type) and not pa.types.is_nested(kind.value_type)
+    if found.kind == "array":  # DuckDB casts no time to a number, so none inside a list
+        element = kind.value_type
+        return _is_simple(element) and not pa.types.is_nested(element) and not pa.types.is_temporal(element)
     return found.kind != "record"
 
 

@@ -236,16 +236,22 @@ class DeltaLog:
 
     def _actions(self) -> pa.Table:
         """The files as delta-rs tells of them; `pa.table` would import pandas for that."""
-        with panics_refused(self.folder.uri):
+        with self._reading():
             return pa.RecordBatchReader.from_stream(self._table.get_add_actions()).read_all()
 
     def history(self) -> list[dict[str, Any]]:
         """What happened, newest first."""
+        with self._reading():
+            return list(self._table.history())
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """What delta-rs says when it cannot read the log, as an error of ours."""
         try:
             with panics_refused(self.folder.uri):
-                return list(self._table.history())
-        except (DeltaError, OSError) as error:
-            raise StorageError(f"{self.folder.uri}: the history cannot be read; {_first_line(error)}") from error
+                yield
+        except (DeltaError, OSError, pa.ArrowException) as error:
+            raise StorageError(f"{self.folder.uri}: the table's log cannot be read; {_first_line(error)}") from error
 
     def commit(
         self,
@@ -387,7 +393,8 @@ class DeltaLog:
 
     def transaction_version(self, application: str) -> int | None:
         """The last transaction of an application, None if it never made one; `refresh` comes first."""
-        return self._table.transaction_version(application)
+        with self._reading():
+            return self._table.transaction_version(application)
 
     def add_columns(self, fields: Sequence[pa.Field]) -> None:
         """Give the table columns that it does not have; those that somebody else has added meanwhile are fine."""
@@ -581,7 +588,8 @@ class DeltaLog:
         self._checked_version = self.version
 
     def _has_deletion_vectors(self) -> bool:
-        return bool(pa.RecordBatchReader.from_stream(self._table.deletion_vectors()).read_all().num_rows)
+        with self._reading():
+            return bool(pa.RecordBatchReader.from_stream(self._table.deletion_vectors()).read_all().num_rows)
 
     def check_writable(self, change: Change) -> None:
         """Refuse a change that the table's protocol or one of its rules forbids; see `protocol`.
