@@ -28,7 +28,7 @@ from coprlake.errors import StorageError, UsageError
 from coprlake.intake.options import IntakeReport
 from coprlake.spark import BatchReport, session
 from coprlake.store import create_table, open_table
-from coprlake.table.delta_log import DeltaLog
+from coprlake.table.log.delta_log import DeltaLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ from coprlake.errors import ConflictError
 from coprlake.predicate.build import contains, equals, one_of
 from coprlake.segment.mutable import SegmentOptions
 from coprlake.store import Table, create_table, open_table
-from coprlake.table.delta_log import DeltaLog
+from coprlake.table.log.delta_log import DeltaLog
 
 SMALL = SegmentOptions(batch_bytes=150, slot_count=2)
 

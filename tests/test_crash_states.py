@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from coprlake.testing.torture.crash_checks import SOUND
-from coprlake.testing.torture.crash_jobs import TABLE
-from coprlake.testing.torture.crash_model import (
+from coprlake.testing.torture.crash_states import Checker, record_jobs, scratch_folder, shuffled
+from coprlake.testing.torture.outcome import Outcome
+from coprlake.testing.torture.power_loss.crash_checks import SOUND
+from coprlake.testing.torture.power_loss.crash_jobs import TABLE
+from coprlake.testing.torture.power_loss.crash_model import (
     Crash,
     DataChange,
     Disk,
@@ -19,10 +21,8 @@ from coprlake.testing.torture.crash_model import (
     Sync,
     crashes,
 )
-from coprlake.testing.torture.crash_states import Checker, record_jobs, scratch_folder, shuffled
-from coprlake.testing.torture.omissions import Omission, omissions
-from coprlake.testing.torture.outcome import Outcome
-from coprlake.testing.torture.recording import missing_strace, parse
+from coprlake.testing.torture.power_loss.omissions import Omission, omissions
+from coprlake.testing.torture.power_loss.recording import missing_strace, parse
 
 SEED = 13
 STATES = 250

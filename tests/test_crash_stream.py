@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from coprlake.testing.torture.crash_checks import CrashError
-from coprlake.testing.torture.crash_model import Crash, Disk, Loss, Sync, crashes, everything_lost
 from coprlake.testing.torture.crash_states import materialise, scratch_folder
-from coprlake.testing.torture.crash_stream import JOB, check_restart
-from coprlake.testing.torture.recording import missing_strace, record
+from coprlake.testing.torture.power_loss.crash_checks import CrashError
+from coprlake.testing.torture.power_loss.crash_model import Crash, Disk, Loss, Sync, crashes, everything_lost
+from coprlake.testing.torture.power_loss.crash_stream import JOB, check_restart
+from coprlake.testing.torture.power_loss.recording import missing_strace, record
 from tests.spark_sessions import QUIET, spark
 
 __all__ = ["spark"]
@@ -29,7 +29,7 @@ class Stream:
     """A recorded stream; its states are put where it was recorded, because Spark knows files by their paths."""
 
     def __init__(self, root: Path, trace: Path) -> None:
-        command = [sys.executable, "-m", "coprlake.testing.torture.crash_stream", str(root)]
+        command = [sys.executable, "-m", "coprlake.testing.torture.power_loss.crash_stream", str(root)]
         self.disk = Disk(record(command, root, trace, seconds=300)[JOB])
         self._folder = root / JOB
         self.first_batch, _, self.last_batch = self.disk.marks[-3:]

@@ -9,7 +9,7 @@ import pytest
 import coprlake
 from coprlake.errors import CoprlakeError, NotFoundError, UnreadableDataError, UnreadableTableError
 from coprlake.files import Folder
-from coprlake.table.panics import panics_refused
+from coprlake.table.log.panics import panics_refused
 
 
 def contents(path: Path, **options: str) -> list[str]:

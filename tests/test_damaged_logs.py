@@ -14,8 +14,8 @@ from coprlake.cli.main import cli
 from coprlake.errors import StorageError, UnreadableTableError
 from coprlake.files import Folder
 from coprlake.predicate.predicates import OneOf
-from coprlake.store import open_table, verify_log
-from coprlake.table.delta_log import DeltaLog
+from coprlake.store import create_table, open_table, verify_log
+from coprlake.table.log.delta_log import DeltaLog
 from coprlake.testing.faults import ROWS, SMALL, files_of, ids, new_table, record
 
 COMMITS = 3

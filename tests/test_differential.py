@@ -13,12 +13,12 @@ from coprlake.predicate import conditions, required
 from coprlake.predicate.predicates import And, Compare, Contains, Equals, Exists, Not, OneOf, Or, Regex, Term
 from coprlake.segment.sealed import SealedSegment
 from coprlake.testing.torture import differential
-from coprlake.testing.torture.comparing import Asked
-from coprlake.testing.torture.oracle import answer, is_in_time
+from coprlake.testing.torture.answers.comparing import Asked
+from coprlake.testing.torture.answers.oracle import answer, is_in_time
+from coprlake.testing.torture.answers.plain_rows import Moment, plain_rows
+from coprlake.testing.torture.answers.plain_sql import NoSqlError, PlainTable
+from coprlake.testing.torture.answers.shrinking import shrunk, simpler
 from coprlake.testing.torture.outcome import Outcome
-from coprlake.testing.torture.plain_rows import Moment, plain_rows
-from coprlake.testing.torture.plain_sql import NoSqlError, PlainTable
-from coprlake.testing.torture.shrinking import shrunk, simpler
 
 CASES = 150
 FEW = 400

@@ -17,9 +17,9 @@ from coprlake.errors import ConflictError, DoneBeforeError, StorageError, UsageE
 from coprlake.files import Folder
 from coprlake.predicate.predicates import OneOf
 from coprlake.store import Table, create_table, open_table
-from coprlake.table.actions import NewFile
-from coprlake.table.checkpointing import write_checkpoint
-from coprlake.table.delta_log import DeltaLog, Transaction
+from coprlake.table.log.actions import NewFile
+from coprlake.table.log.checkpointing import write_checkpoint
+from coprlake.table.log.delta_log import DeltaLog, Transaction
 from coprlake.testing.faults import ROWS, SMALL, disk_full, files_of, ids, new_table, record
 from coprlake.testing.torture.commits import commit_milliseconds
 

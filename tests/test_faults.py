@@ -7,12 +7,12 @@ import pytest
 
 from coprlake.errors import CoprlakeError
 from coprlake.testing.torture import faults
-from coprlake.testing.torture.lives import LATE, LINK, READ, RENAME, SYNC, Fault, Lives
+from coprlake.testing.torture.deaths.lives import LATE, LINK, READ, RENAME, SYNC, Fault, Lives
 from coprlake.testing.torture.outcome import Outcome
 
 DELETES_TOO_MUCH = """
 from coprlake.segment.sidecar import sidecar_name
-from coprlake.table.delta_log import DeltaLog
+from coprlake.table.log.delta_log import DeltaLog
 def discard(self, names):
     for name in names:
         self.folder.remove(name)
@@ -33,7 +33,7 @@ def careless(self):
 Search.__iter__ = careless
 """
 NO_CONFLICTS = """
-from coprlake.table.delta_log import DeltaLog
+from coprlake.table.log.delta_log import DeltaLog
 DeltaLog._check_present = lambda self, remove: None
 """
 

@@ -10,9 +10,9 @@ from coprlake.errors import CoprlakeError, CorruptSidecarError
 from coprlake.segment.sidecar import Sidecar
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.testing.torture import mutations
-from coprlake.testing.torture.hostile import Kind
-from coprlake.testing.torture.hostile_kinds import all_kinds
-from coprlake.testing.torture.hostile_sketches import (
+from coprlake.testing.torture.hostile_bytes.hostile import Kind
+from coprlake.testing.torture.hostile_bytes.hostile_kinds import all_kinds
+from coprlake.testing.torture.hostile_bytes.hostile_sketches import (
     Sidecars,
     Sketches,
     base_sketches,
@@ -21,7 +21,7 @@ from coprlake.testing.torture.hostile_sketches import (
     use_sketch,
     with_checksums,
 )
-from coprlake.testing.torture.mutating import Edit, edited, random_edits, random_text_edits
+from coprlake.testing.torture.hostile_bytes.mutating import Edit, edited, random_edits, random_text_edits
 
 
 def run_here(kind: Kind, seed: int, count: int) -> None:
@@ -79,7 +79,7 @@ CHILD = """
 import os, sys, time, types
 from coprlake.errors import UsageError
 from coprlake.testing.torture import mutations
-from coprlake.testing.torture.mutating import Edit
+from coprlake.testing.torture.hostile_bytes.mutating import Edit
 
 class Broken:
     name = "broken"
@@ -105,7 +105,8 @@ class Broken:
         edits = [Edit(0, 0, b"harmless"), Edit(0, 0, b"bad"), Edit(0, 0, b"harmless")]
         return types.SimpleNamespace(base="base", edits=edits, check=check)
 
-kinds = sys.modules["coprlake.testing.torture.hostile_kinds"] = types.ModuleType("kinds")  # the real ones take long
+kinds = types.ModuleType("kinds")  # the real ones take long
+sys.modules["coprlake.testing.torture.hostile_bytes.hostile_kinds"] = kinds
 kinds.all_kinds = lambda: [Broken()]
 mutations.main()
 """

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from coprlake.testing.torture import kills, spark_kills
-from coprlake.testing.torture.lives import Fault, Lives
+from coprlake.testing.torture import kills
+from coprlake.testing.torture.deaths import spark_kills
+from coprlake.testing.torture.deaths.lives import Fault, Lives
 
 TWO_STEPS = """
-from coprlake.table.delta_log import DeltaLog
+from coprlake.table.log.delta_log import DeltaLog
 commit = DeltaLog.commit
 def commit_one_by_one(self, add=(), remove=(), **named):
     for file in add[:-1]:
@@ -18,7 +19,7 @@ def commit_one_by_one(self, add=(), remove=(), **named):
 DeltaLog.commit = commit_one_by_one
 """
 EARLY = """
-from coprlake.testing.torture.lives import World
+from coprlake.testing.torture.deaths.lives import World
 tell = World.tell
 def tell_too_early(self, **values):
     tell(self, **values)

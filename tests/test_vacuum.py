@@ -9,7 +9,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from coprlake.files import Folder
 from coprlake.store import Table, create_table, open_table
-from coprlake.table.delta_log import DeltaLog
+from coprlake.table.log.delta_log import DeltaLog
 from coprlake.testing.faults import files_of, ids, new_table, record
 
 VALUES = ["a b", "c/d", "100%", "x%20y", "k=v", "ü→", "plain"]

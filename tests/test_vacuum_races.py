@@ -7,9 +7,9 @@ import pytest
 
 from coprlake.errors import ConflictError, StorageError
 from coprlake.store import create_table, open_table
-from coprlake.table.delta_log import DeltaLog, _first_line
+from coprlake.table.log.delta_log import DeltaLog, _first_line
 from coprlake.testing.faults import check_sound, ids, record
-from coprlake.testing.torture.jobs import ID
+from coprlake.testing.torture.deaths.jobs import ID
 
 
 def test_a_vacuum_between_the_check_and_the_commit_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

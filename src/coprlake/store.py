@@ -26,10 +26,11 @@ from coprlake.records import DAY, SCHEMA
 from coprlake.segment.mutable import SegmentOptions
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.sidecar import IndexPlan
-from coprlake.table import deleting, features, indexing, information, optimizing, vacuuming, verifying
+from coprlake.table import deleting, indexing, information, optimizing, vacuuming, verifying
 from coprlake.table.conforming import lake_type
-from coprlake.table.delta_log import DeltaLog
-from coprlake.table.log_checking import log_problems
+from coprlake.table.log import features
+from coprlake.table.log.delta_log import DeltaLog
+from coprlake.table.log.log_checking import log_problems
 from coprlake.table.parquet_folder import ParquetFolder
 from coprlake.table.progress import Progress
 from coprlake.table.segmenter import TableShape

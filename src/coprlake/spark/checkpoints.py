@@ -6,7 +6,7 @@ from pathlib import Path
 
 from coprlake.errors import NotFoundError, StorageError, UsageError
 from coprlake.files import Folder
-from coprlake.table.delta_log import DeltaLog
+from coprlake.table.log.delta_log import DeltaLog
 
 
 def application_of(checkpoint: str, log: DeltaLog, name: str = "") -> str:

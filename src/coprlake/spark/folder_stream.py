@@ -12,7 +12,7 @@ from coprlake.spark.ingesting import ingest_files
 from coprlake.spark.streaming import StreamSettings, start
 from coprlake.spark.tables import opened
 from coprlake.store import Table
-from coprlake.table.delta_log import Transaction
+from coprlake.table.log.delta_log import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -31,7 +31,7 @@ from coprlake.spark.tables import opened
 from coprlake.spark.tasks import PartWriter, WriteTask, answer, answers
 from coprlake.spark.warming import warm_up_once
 from coprlake.store import Table
-from coprlake.table.delta_log import DeltaLog, Transaction
+from coprlake.table.log.delta_log import DeltaLog, Transaction
 from coprlake.table.writer import WriteReport
 
 if TYPE_CHECKING:

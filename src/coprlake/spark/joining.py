@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from coprlake.errors import ConflictError, DoneBeforeError
 from coprlake.intake.options import IntakeReport
-from coprlake.table.actions import NewFile
-from coprlake.table.delta_log import DeltaLog, Transaction
+from coprlake.table.log.actions import NewFile
+from coprlake.table.log.delta_log import DeltaLog, Transaction
 from coprlake.table.writer import WriteReport
 
 

@@ -22,7 +22,7 @@ from coprlake.spark.tables import opened
 from coprlake.spark.tasks import PartWriter, WriteTask, answer, answers
 from coprlake.spark.warming import warm_up_once
 from coprlake.store import Table
-from coprlake.table.delta_log import Transaction
+from coprlake.table.log.delta_log import Transaction
 from coprlake.table.vacuuming import STREAMS_FOLDER
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from coprlake.spark.tables import opened
 from coprlake.spark.tasks import answer, answers
 from coprlake.spark.warming import warm_up_once
 from coprlake.store import Table
-from coprlake.table.delta_log import DeltaLog
+from coprlake.table.log.delta_log import DeltaLog
 from coprlake.table.optimizing import (
     Merged,
     OptimizeReport,

@@ -22,7 +22,7 @@ from coprlake.spark.joining import Part, discard, join
 from coprlake.spark.options import WriteSettings
 from coprlake.spark.tables import opened_or_created
 from coprlake.spark.tasks import PartWriter, WriteTask
-from coprlake.table.delta_log import DeltaLog, Transaction
+from coprlake.table.log.delta_log import DeltaLog, Transaction
 
 
 @dataclass

@@ -21,7 +21,7 @@ from coprlake.spark.checkpoints import application_of, sync_checkpoint
 from coprlake.spark.mending import mend_checkpoint
 from coprlake.spark.tasks import WriteTask
 from coprlake.store import Table
-from coprlake.table.delta_log import DeltaLog, Transaction
+from coprlake.table.log.delta_log import DeltaLog, Transaction
 from coprlake.table.vacuuming import STREAMS_FOLDER
 
 if TYPE_CHECKING:

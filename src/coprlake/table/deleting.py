@@ -26,9 +26,9 @@ from coprlake.segment.mutable import MutableSegment, SegmentOptions
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import ALWAYS, has_times, is_before, microseconds_of
 from coprlake.sketch.algebra import ANYTHING, compile_expression
-from coprlake.table.actions import NewFile
-from coprlake.table.commits import NOTE
-from coprlake.table.delta_log import DeltaLog
+from coprlake.table.log.actions import NewFile
+from coprlake.table.log.commits import NOTE
+from coprlake.table.log.delta_log import DeltaLog
 from coprlake.table.partitioning import log_text
 from coprlake.table.progress import Progress
 from coprlake.table.snapshot import Snapshot

@@ -29,8 +29,8 @@ from coprlake.segment.sidecar import UNINDEXED, Description, IndexPlan, encode_s
 from coprlake.sketch.merge import add_sealed
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.sealing import encode
-from coprlake.table.actions import NewFile
-from coprlake.table.delta_log import DeltaLog
+from coprlake.table.log.actions import NewFile
+from coprlake.table.log.delta_log import DeltaLog
 from coprlake.table.partitioning import fresh_name, log_text
 from coprlake.table.progress import Progress
 from coprlake.table.segmenter import remove_segment

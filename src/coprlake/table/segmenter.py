@@ -13,10 +13,10 @@ from coprlake.segment.mutable import MutableSegment, SegmentOptions
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
 from coprlake.segment.searchable import Searchable
 from coprlake.segment.sidecar import sidecar_name
-from coprlake.table.actions import NewFile
 from coprlake.table.conforming import conform, tidy
+from coprlake.table.log.actions import NewFile
+from coprlake.table.log.protocol import check_required
 from coprlake.table.partitioning import Partition, constants, fresh_name, split, with_day
-from coprlake.table.protocol import check_required
 
 
 @dataclass(frozen=True)

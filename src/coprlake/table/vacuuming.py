@@ -8,8 +8,8 @@ from typing import Final
 from coprlake.config import VACUUM_HOURS
 from coprlake.files import FileEntry
 from coprlake.segment.sidecar import FOLDER, data_name_of
-from coprlake.table.commits import LOG
-from coprlake.table.delta_log import DeltaLog
+from coprlake.table.log.commits import LOG
+from coprlake.table.log.delta_log import DeltaLog
 
 _UNFINISHED: Final = re.compile(rf"{LOG}/\.(\d{{20}}\.json|_last_checkpoint)\.[0-9a-f]{{32}}\.tmp")
 """A commit that a killed writer was about to make."""

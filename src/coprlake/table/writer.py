@@ -12,7 +12,7 @@ from coprlake.files import Folder
 from coprlake.segment.mutable import SegmentOptions, SegmentReport
 from coprlake.segment.searchable import Searchable
 from coprlake.table.conforming import arrow_batches
-from coprlake.table.delta_log import DeltaLog
+from coprlake.table.log.delta_log import DeltaLog
 from coprlake.table.segmenter import Segmenter
 
 

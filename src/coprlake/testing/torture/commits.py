@@ -15,8 +15,8 @@ from coprlake import files
 from coprlake.files import Folder
 from coprlake.segment.mutable import MutableSegment, SegmentOptions
 from coprlake.store import create_table
-from coprlake.table.actions import NewFile
-from coprlake.table.delta_log import DeltaLog
+from coprlake.table.log.actions import NewFile
+from coprlake.table.log.delta_log import DeltaLog
 
 _ROUNDS: Final = 4
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coprlake.errors import CoprlakeError, UsageError
-from coprlake.testing.torture.crash_checks import CrashError, check
-from coprlake.testing.torture.crash_jobs import LONG_AGO_NS, TABLE
-from coprlake.testing.torture.crash_model import Crash, Disk, Tree, crashes, everything_lost
 from coprlake.testing.torture.outcome import Budget, Failure, Outcome
-from coprlake.testing.torture.recording import missing_strace, record
+from coprlake.testing.torture.power_loss.crash_checks import CrashError, check
+from coprlake.testing.torture.power_loss.crash_jobs import LONG_AGO_NS, TABLE
+from coprlake.testing.torture.power_loss.crash_model import Crash, Disk, Tree, crashes, everything_lost
+from coprlake.testing.torture.power_loss.recording import missing_strace, record
 
 
 def run(seed: int, seconds: float, folder: Path, cases: int | None = None) -> Outcome:
@@ -68,7 +68,7 @@ def record_jobs(seed: int, scratch: Path, names: Sequence[str] = ()) -> dict[str
     """Run jobs, by default all, under strace."""
     root = scratch / f"run-{seed}"
     root.mkdir()
-    command = [sys.executable, "-m", "coprlake.testing.torture.crash_jobs", str(root), str(seed), *names]
+    command = [sys.executable, "-m", "coprlake.testing.torture.power_loss.crash_jobs", str(root), str(seed), *names]
     trace = scratch / "trace"
     try:
         return {name: Disk(operations) for name, operations in record(command, root, trace).items()}

@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from coprlake.errors import CoprlakeError
-from coprlake.testing.torture.comparing import Asked, OpenTable, random_extra, wrong_pipeline, wrong_search
-from coprlake.testing.torture.foreign_data import ID, random_data
+from coprlake.testing.torture.answers.comparing import Asked, OpenTable, random_extra, wrong_pipeline, wrong_search
+from coprlake.testing.torture.answers.foreign_data import ID, random_data
+from coprlake.testing.torture.answers.random_pipelines import Drawing, Pipeline
+from coprlake.testing.torture.answers.random_predicates import Known, random_predicate, random_times
+from coprlake.testing.torture.answers.shrinking import Question, shrunk
+from coprlake.testing.torture.answers.spark_writer import has_java, session
+from coprlake.testing.torture.answers.writers import SPARK, Recipe, Written, fitted, random_recipe, write
 from coprlake.testing.torture.outcome import Budget, Failure, Outcome
-from coprlake.testing.torture.random_pipelines import Drawing, Pipeline
-from coprlake.testing.torture.random_predicates import Known, random_predicate, random_times
-from coprlake.testing.torture.shrinking import Question, shrunk
-from coprlake.testing.torture.spark_writer import has_java, session
-from coprlake.testing.torture.writers import SPARK, Recipe, Written, fitted, random_recipe, write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

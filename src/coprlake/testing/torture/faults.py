@@ -18,10 +18,9 @@ from coprlake.errors import CoprlakeError, NotFoundError
 from coprlake.records import DAY
 from coprlake.store import create_table, open_table
 from coprlake.testing.faults import check_sound, ids, record
-from coprlake.testing.torture import crowds
-from coprlake.testing.torture.jobs import ID, applied, records
-from coprlake.testing.torture.kills import LostError, difference
-from coprlake.testing.torture.lives import (
+from coprlake.testing.torture.deaths import crowds
+from coprlake.testing.torture.deaths.jobs import ID, applied, records
+from coprlake.testing.torture.deaths.lives import (
     ANY,
     LASTING,
     LATE,
@@ -36,6 +35,7 @@ from coprlake.testing.torture.lives import (
     Fault,
     Lives,
 )
+from coprlake.testing.torture.kills import LostError, difference
 from coprlake.testing.torture.outcome import ENOUGH, Budget, Failure, Outcome
 
 ERRORS: Final = (errno.ENOSPC, errno.EIO, errno.EACCES)

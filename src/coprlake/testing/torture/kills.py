@@ -20,8 +20,8 @@ from coprlake.errors import CoprlakeError, NotFoundError
 from coprlake.records import DAY
 from coprlake.store import create_table, open_table
 from coprlake.testing.faults import check_sound, ids, record
-from coprlake.testing.torture.jobs import ID, applied, records
-from coprlake.testing.torture.lives import ANY, DEADLY, WRITING, Ended, Fault, Lives
+from coprlake.testing.torture.deaths.jobs import ID, applied, records
+from coprlake.testing.torture.deaths.lives import ANY, DEADLY, WRITING, Ended, Fault, Lives
 from coprlake.testing.torture.outcome import ENOUGH, Budget, Failure, Outcome
 
 PARTITIONS: Final[tuple[tuple[str, ...], ...]] = ((DAY,), (), ("source",), (DAY, "source"))
@@ -369,7 +369,7 @@ def run(
     budget = Budget(outcome, seconds, cases)
     has_spark = spark if spark is not None else cases is None and seconds >= SPARK_SECONDS
     if has_spark:
-        from coprlake.testing.torture.spark_kills import run as run_spark
+        from coprlake.testing.torture.deaths.spark_kills import run as run_spark
 
         other = run_spark(seed, seconds * SPARK_SHARE, folder / "spark")
         outcome.failures += other.failures

@@ -28,7 +28,7 @@ from coprlake.errors import CoprlakeError
 from coprlake.testing.torture.outcome import Budget, Failure, Outcome
 
 if TYPE_CHECKING:
-    from coprlake.testing.torture.hostile import Kind
+    from coprlake.testing.torture.hostile_bytes.hostile import Kind
 
 HANG_SECONDS: Final = 30.0
 MEMORY_BYTES: Final = 2 << 30
@@ -187,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--count", action="store_true", help="print only how many edits the first case has")
     given = parser.parse_args(arguments)
     until = time.monotonic() + given.seconds
-    from coprlake.testing.torture.hostile_kinds import all_kinds
+    from coprlake.testing.torture.hostile_bytes.hostile_kinds import all_kinds
 
     kinds = [kind for kind in all_kinds() if not given.kind or kind.name in given.kind]
     for kind in kinds:

@@ -1,0 +1,207 @@
+"""Is the table's log whole? A loss of power may have cut short what a writer that does not sync had said was done.
+
+An empty commit is the worst: every reader of Delta takes it for a commit that did nothing.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coprlake.errors import CoprlakeError, NotFoundError, UnreadableTableError
+from coprlake.files import FileEntry, Folder
+from coprlake.table.log.checkpointing import POINTER, LogNames, names_in
+from coprlake.table.log.commits import LOG, NOTE, commit_name
+
+
+def log_problems(folder: Folder, *, read: bool = True) -> list[UnreadableTableError]:
+    """All that is wrong with the files of a log: empty or cut short, missing, or pointing nowhere.
+
+    Args:
+        folder: the table's.
+        read: False to look at names and sizes only.
+    """
+    sizes = {entry.name.removeprefix(f"{LOG}/"): entry for entry in folder.list(LOG)}
+    names = LogNames.of([name for name in sizes if "/" not in name])
+    problems = [*_commit_problems(folder, names, sizes, read=read)]
+    broken = dict(_broken_checkpoints(folder, names, sizes, read=read))
+    whole = [number for number, own in names.checkpoints.items() if not broken.keys() & set(own)]
+    problems += [
+        _problem(folder, name, "a whole checkpoint", what, _checkpoint_advice(folder, names, whole, name))
+        for name, what in broken.items()
+    ]
+    problems += _pointer_problems(folder, names, whole, sizes)
+    return problems + _gaps(folder, names, whole)
+
+
+def empty_commits(folder: Folder, numbers: Iterable[int] | None = None) -> list[int]:
+    """Which of these versions on this machine are empty files; by default, of those since the newest checkpoint."""
+    if numbers is None:
+        names = names_in(folder)
+        last = max(names.checkpoints, default=-1)
+        numbers = [number for number in names.commits if number > last]
+    return sorted(number for number in numbers if _size(folder.path(commit_name(number))) == 0)
+
+
+def empty_commit(folder: Folder, number: int) -> UnreadableTableError:
+    """What is wrong with an empty commit, and what to do."""
+    return _commit_problem(folder, number, "an empty file")
+
+
+def _size(path: str) -> int | None:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116
+    except OSError:
+        return None
+
+
+def _commit_problems(
+    folder: Folder, names: LogNames, sizes: dict[str, FileEntry], *, read: bool
+) -> Iterator[UnreadableTableError]:
+    for number, name in sorted(names.commits.items()):
+        if sizes[name].size_bytes == 0:
+            yield empty_commit(folder, number)
+        elif read and (what := _unless_gone(partial(_commit_file_fault, folder, name))):
+            yield _commit_problem(folder, number, what)
+
+
+def _commit_file_fault(folder: Folder, name: str) -> str | None:
+    return _commit_fault(_bytes(folder, name))
+
+
+def _commit_fault(data: bytes) -> str | None:
+    """What is wrong with the text of a commit."""
+    lines: list[Any] = []
+    for number, line in enumerate(data.split(b"\n")):
+        if not line.strip():
+            continue
+        try:
+            lines.append(json.loads(line))
+        except ValueError:
+            return f"line {number + 1} cut short or damaged"
+        if not isinstance(lines[-1], dict):
+            return f"line {number + 1} that is not an action"
+    if not lines:
+        return "nothing but blanks"
+    notes = [line["commitInfo"].get(NOTE) for line in lines if isinstance(line.get("commitInfo"), dict)]
+    try:
+        told = next((json.loads(note).get("lines") for note in notes if note), None)
+    except (ValueError, AttributeError, TypeError):
+        return "a note of ours that is damaged"
+    if isinstance(told, int) and told != len(lines) - 1:
+        return f"{len(lines) - 1} of {told} actions"
+    return None
+
+
+def _broken_checkpoints(
+    folder: Folder, names: LogNames, sizes: dict[str, FileEntry], *, read: bool
+) -> Iterator[tuple[str, str]]:
+    """The files of checkpoints that are cut short; the newest checkpoint is read to its end, of others the footer."""
+    newest = max(names.checkpoints, default=-1)
+    own = [(name, number == newest) for number, found in names.checkpoints.items() for name in found]
+    beside = [(name, False) for name in sizes if name.startswith("_sidecars/") and name.endswith(".parquet")]
+    for name, whole in [*own, *beside]:
+        if sizes[name].size_bytes == 0:
+            yield name, "an empty file"
+        elif read and (what := _unless_gone(partial(_checkpoint_fault, folder, name, whole))):
+            yield name, what
+
+
+def _checkpoint_fault(folder: Folder, name: str, whole: bool) -> str | None:
+    if name.endswith(".json"):
+        return _commit_file_fault(folder, name)
+    try:
+        # not mapped: it may be another writer's, and be replaced while it is read
+        with folder.filesystem.open_input_file(folder.path(f"{LOG}/{name}")) as source, pq.ParquetFile(source) as file:
+            for group in range(file.metadata.num_row_groups if whole else 0):
+                file.read_row_group(group)
+    except FileNotFoundError:
+        raise
+    except (OSError, pa.ArrowException, ValueError) as error:
+        return f"no readable Parquet ({str(error).partition(chr(10))[0]})"
+    return None
+
+
+def _pointer_problems(
+    folder: Folder, names: LogNames, whole: list[int], sizes: dict[str, FileEntry]
+) -> list[UnreadableTableError]:
+    if POINTER not in sizes:
+        return []
+    advice = f"remove {folder.path(LOG)}/{POINTER}: readers find the checkpoints without it"
+    if not _is_readable(names, whole):
+        advice = "restore the checkpoint from a backup"
+    try:
+        number = int(json.loads(_bytes(folder, POINTER))["version"])
+    except NotFoundError:
+        return []
+    except (ValueError, KeyError, TypeError):
+        return [_problem(folder, POINTER, "the version of a checkpoint", "an empty or damaged file", advice)]
+    if number in names.checkpoints:
+        return []
+    return [_problem(folder, POINTER, f"the checkpoint of version {number}", "no such file", advice)]
+
+
+def _gaps(folder: Folder, names: LogNames, whole: list[int]) -> list[UnreadableTableError]:
+    """Versions that are missing between those that a reader needs."""
+    start = max(whole, default=-1)
+    needed = [number for number in names.commits if number > start]
+    missing = [number for number in range(start + 1, max(needed, default=start) + 1) if number not in names.commits]
+    if len(missing) > 10:
+        found = f"no such file, nor {len(missing) - 1} others up to version {missing[-1]}"
+        name = commit_name(missing[0]).removeprefix(f"{LOG}/")
+        return [_problem(folder, name, "a whole commit", found, "restore them, or a checkpoint, from a backup")]
+    return [_commit_problem(folder, number, "no such file") for number in missing]
+
+
+def _is_readable(names: LogNames, whole: list[int]) -> bool:
+    """Whether the commits, and the checkpoints that are whole, give the newest version."""
+    start = max(whole, default=-1)
+    last = max(names.commits, default=-1)
+    return (bool(whole) or 0 in names.commits) and all(n in names.commits for n in range(start + 1, last + 1))
+
+
+def _checkpoint_advice(folder: Folder, names: LogNames, whole: list[int], name: str) -> str:
+    if _is_readable(names, whole):
+        log = folder.path(LOG)
+        return f"remove it and {log}/{POINTER}: the commits give the same"
+    return "restore it from a backup: the commits that it stands for are gone"
+
+
+def _commit_problem(folder: Folder, number: int, what: str) -> UnreadableTableError:
+    if number == 0:
+        advice = (
+            "restore it from a backup; if nothing was ever written to this table, remove the folder _delta_log and "
+            "make the table again"
+        )
+    else:
+        advice = (
+            "restore it from a backup, or, to go on without the records of that commit, "
+            """write {"commitInfo":{}} into it"""
+        )
+    return _problem(folder, commit_name(number).removeprefix(f"{LOG}/"), "a whole commit", what, advice)
+
+
+def _problem(folder: Folder, name: str, expected: str, found: str, advice: str) -> UnreadableTableError:
+    return UnreadableTableError(
+        folder.path(f"{LOG}/{name}"), section="log", expected=expected, found=found, advice=advice
+    )
+
+
+def _bytes(folder: Folder, name: str) -> bytes:
+    return folder.read(f"{LOG}/{name}")
+
+
+def _unless_gone(check: Callable[[], str | None]) -> str | None:
+    """What a check says; nothing of a file that a writer has cleaned away meanwhile."""
+    try:
+        return check()
+    except FileNotFoundError:
+        return None
+    except CoprlakeError as error:
+        return str(error)
+    except OSError as error:
+        return f"a file that cannot be read ({error.strerror or error})"

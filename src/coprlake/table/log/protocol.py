@@ -1,0 +1,144 @@
+"""What a table's protocol asks of whoever writes to it: rules that are kept here, and those that are refused.
+
+A rule counts where it is in use: a table that merely allows CHECK constraints can be written to until it has one.
+Rules about values (constraints, invariants, generated and identity columns) matter when records are added; rules about
+changes (append-only, the change data feed) when some are taken away. Records that are only moved to other files have
+met all rules before. NOT NULL is checked by whoever has the records: see `check_required`.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import pyarrow as pa
+
+from coprlake.errors import UsageError
+
+Change: TypeAlias = Literal["append", "delete", "move", "columns"]
+"""Records are added, taken away (or replaced), written to other files as they are, or the table gets columns."""
+
+FEATURE_VERSION: Final = 7
+"""The version of writers from which on the features are listed by their names."""
+
+READER_FEATURE_VERSION: Final = 3
+"""The same for readers."""
+
+KEPT_FEATURES: Final = frozenset(
+    {
+        "appendOnly",
+        "changeDataFeed",
+        "checkConstraints",
+        "deletionVectors",
+        "generatedColumns",
+        "invariants",
+        "timestampNtz",
+        "v2Checkpoint",
+        "vacuumProtocolCheck",
+    }
+)
+"""What is understood here, be it that a change is refused where the feature is in use."""
+
+_IDENTITY: Final = "identityColumns"
+_IDENTITY_VERSION: Final = 6
+_CONSTRAINT: Final = "delta.constraints."
+
+
+class Rules(NamedTuple):
+    """What the log says of a table, as far as writers are concerned.
+
+    Attributes:
+        writer_version: that a writer must understand at least.
+        features: of writers, by name.
+        configuration: the table's properties.
+        schema: as Delta's JSON has it.
+    """
+
+    writer_version: int
+    features: Sequence[str]
+    configuration: Mapping[str, str]
+    schema: str
+
+
+def unknown_features(rules: Rules) -> list[str]:
+    """What a writer must understand and is not understood here."""
+    if rules.writer_version > FEATURE_VERSION:
+        return [f"writer version {rules.writer_version}"]
+    if rules.writer_version == _IDENTITY_VERSION:  # delta-rs does not commit to such a table
+        return [_IDENTITY]
+    return sorted(set(rules.features) - KEPT_FEATURES)
+
+
+def check_change(uri: str, rules: Rules, change: Change) -> None:
+    """Refuse a change that a rule of the table forbids, or whose rule cannot be checked here.
+
+    Raises:
+        UsageError: it is one; the message names the rule.
+    """
+    if change == "delete":
+        if _is_on(rules, "delta.appendOnly"):
+            raise UsageError(
+                f"{uri}: the table is append-only (delta.appendOnly), so no records are deleted or replaced; to allow "
+                "it, set the property to false with the engine that made the table"
+            )
+        if _is_on(rules, "delta.enableChangeDataFeed"):
+            raise UsageError(
+                f"{uri}: the table keeps a change data feed (delta.enableChangeDataFeed), which is not written here; "
+                "delete with the engine that made the table, or switch the feed off"
+            )
+    if change == "append":
+        found = next(_rules_of_values(rules), None)
+        if found is not None:
+            raise UsageError(
+                f"{uri}: the table has {found}, which is not checked here; append with the engine that made the table"
+            )
+
+
+def _is_on(rules: Rules, name: str) -> bool:
+    values = {key.lower(): value for key, value in rules.configuration.items()}
+    return str(values.get(name.lower(), "")).lower() == "true"
+
+
+def _rules_of_values(rules: Rules) -> Iterator[str]:
+    for name, value in rules.configuration.items():
+        if name.lower().startswith(_CONSTRAINT):
+            yield f"a CHECK constraint {name[len(_CONSTRAINT) :]} ({value})"
+    for path, metadata in _fields(json.loads(rules.schema)):
+        for key, value in metadata.items():
+            if key == "delta.invariants":
+                yield f"an invariant on the column {path} ({value})"
+            elif key == "delta.generationExpression":
+                yield f"a generated column {path} ({value})"
+            elif key.startswith("delta.identity."):
+                yield f"an identity column {path}"
+
+
+def _fields(kind: Any, path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """All fields of a schema, also inside of others, with their metadata."""
+    if not isinstance(kind, dict):
+        return
+    for field in kind.get("fields", ()):
+        own = f"{path}.{field['name']}" if path else field["name"]
+        yield own, field.get("metadata") or {}
+        yield from _fields(field.get("type"), own)
+    for part in ("elementType", "keyType", "valueType"):
+        yield from _fields(kind.get(part), path)
+
+
+def check_required(records: pa.RecordBatch, schema: pa.Schema) -> None:
+    """Refuse records without a value where the table demands one (NOT NULL).
+
+    Raises:
+        UsageError: a column is null.
+    """
+    for field in schema:
+        if field.nullable or not records.num_rows:
+            continue
+        present = field.name in records.schema.names
+        count = records.column(field.name).null_count if present else records.num_rows
+        if count:
+            raise _missing(field.name, count)
+
+
+def _missing(name: str, count: int) -> UsageError:
+    records = "1 record has" if count == 1 else f"{count} records have"
+    return UsageError(f"the column {name} must not be null (NOT NULL), but {records} no value; nothing was appended")

@@ -1,0 +1,1 @@
+"""Random tables, predicates and pipelines, and all the ways to answer them."""

@@ -1,0 +1,185 @@
+"""What a predicate means for a row of any table, in plain Python.
+
+The leaves are those of `coprlake.testing.naive_search`; here are the rows of foreign tables: which values a field has,
+numbers of any width and times of any size. There are three answers: where the meaning is not defined, such as that of a
+regular expression on bytes that are not UTF-8, the answer is None, and nothing is compared.
+"""
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final
+
+from coprlake.predicate.predicates import (
+    ALL_FIELDS,
+    And,
+    Compare,
+    Equals,
+    Exists,
+    Leaf,
+    Not,
+    OneOf,
+    Or,
+    Predicate,
+    Regex,
+    Wildcard,
+)
+from coprlake.records import ATTRIBUTES, SCHEMA
+from coprlake.testing.naive_search import NUMBER, accepts
+from coprlake.testing.torture.answers.plain_rows import Moment, Pairs, Row, Unordered, leaves_in, texts_in
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def answer(predicate: Predicate, row: Row) -> bool | None:
+    """Whether the row matches; None where that is not defined."""
+    if isinstance(predicate, And | Or):
+        decisive = isinstance(predicate, Or)
+        answers = [answer(part, row) for part in predicate.parts]
+        if decisive in answers:
+            return decisive
+        return None if None in answers else not decisive
+    if isinstance(predicate, Not):
+        inner = answer(predicate.part, row)
+        return None if inner is None else not inner
+    if isinstance(predicate, Exists) and predicate.field != ALL_FIELDS and reached_in(row, predicate.field):
+        return True  # also of a list without elements
+    answers = [_on_value(predicate, value) for value in values_of(row, predicate.field)]
+    return True if True in answers else (None if None in answers else False)
+
+
+def is_in_time(row: Row, column: str | None, since: int | None, until: int | None) -> bool:
+    """Whether the row has a time in the range, in microseconds; the end is not in it."""
+    if since is None and until is None:
+        return True
+    moment = row.get(column or "")
+    if not isinstance(moment, Moment):
+        return False
+    return (since is None or moment.microseconds >= since) and (until is None or moment.microseconds < until)
+
+
+def values_of(row: Row, field: str) -> list[Any]:
+    """The values that the field has in the row: one, any number if they are inside of another, all for all fields."""
+    if field == ALL_FIELDS:
+        return [text for value in row.values() for text in texts_in(value)]
+    reached = reached_in(row, field)
+    if reached:
+        return [leaf for value in reached for leaf in leaves_in(value)]
+    attributes = row.get(ATTRIBUTES)
+    if field in SCHEMA.names or not isinstance(attributes, Pairs):
+        return []
+    first = [value for key, value in attributes if key == field.encode()][:1]
+    return [value for value in first if value is not None]
+
+
+def reached_in(row: Row, field: str) -> list[Any]:
+    """What the name of a column, or a path into one, leads to; the longest name of a column first."""
+    if field in row:
+        return [] if row[field] is None else [row[field]]
+    for name in sorted(row, key=len, reverse=True):
+        rest = field[len(name) :]
+        if field.startswith(name) and rest[:1] in (".", "["):
+            return [value for value in _reached(row[name], rest) if value is not None]
+    return []
+
+
+def _reached(value: Any, rest: str) -> list[Any]:
+    if not rest:
+        return [value]
+    if isinstance(value, dict):
+        for name in sorted(value, key=len, reverse=True):
+            behind = rest[len(name) + 1 :]
+            if rest[0] == "." and rest[1:].startswith(name) and behind[:1] in ("", ".", "["):
+                return _reached(value[name], behind)
+        return []
+    if isinstance(value, list | Pairs) and value and isinstance(value[0], tuple):
+        key = rest[1:-1] if rest[0] == "[" and rest[-1] == "]" else rest[1:]
+        return [item for found, item in value if found == key.encode()][:1]
+    return [found for element in value for found in _reached(element, rest)] if isinstance(value, list) else []
+
+
+def _on_value(predicate: Leaf, value: Any) -> bool | None:
+    if isinstance(predicate, Exists):
+        return True
+    if isinstance(value, bytes):
+        if isinstance(predicate, Regex | Wildcard) and not _is_utf8(value):
+            return None
+        return accepts(predicate, value)
+    if isinstance(value, Unordered):
+        return False
+    if isinstance(predicate, Compare):
+        return _compares(value, predicate.operator, predicate.value)
+    if isinstance(predicate, Equals):
+        return _compares(value, "==", predicate.value)
+    if isinstance(predicate, OneOf):
+        return any(_compares(value, "==", sought) for sought in predicate.values)
+    return False
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _compares(value: Any, operator: str, sought: Any) -> bool:
+    """By the type of the value; what cannot be compared does not match."""
+    other = _as_kind_of(value, sought)
+    if other is None:
+        return False
+    own = value.microseconds if isinstance(value, Moment) else value
+    if isinstance(own, Decimal):
+        own = Fraction(own)
+    return bool(
+        {"==": own == other, "<": own < other, "<=": own <= other, ">": own > other, ">=": own >= other}[operator]
+    )
+
+
+def _as_kind_of(value: Any, sought: Any) -> Any:
+    if isinstance(value, Moment):
+        return _microseconds(sought)
+    if isinstance(value, bool):
+        if isinstance(sought, str):
+            return {"true": True, "false": False}.get(sought.lower())
+        return sought if isinstance(sought, bool) else None
+    number = _number(sought)
+    if number is None:
+        return None
+    if isinstance(value, float):
+        return _nearest(number)
+    if isinstance(value, Decimal) and isinstance(number, float):
+        if number != number or abs(number) == float("inf"):
+            return number
+        return Fraction(sought if isinstance(sought, str) and "e" not in sought.lower() else repr(number))  # as written
+    return number
+
+
+def _number(sought: Any) -> int | float | None:
+    if isinstance(sought, str):
+        if not NUMBER.fullmatch(sought):
+            return None
+        digits = sought.lstrip("+-")
+        return int(sought) if digits.isdigit() and len(digits) <= 30 else float(sought)
+    return sought if isinstance(sought, int | float) and not isinstance(sought, bool) else None
+
+
+def _nearest(number: int | float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
+
+
+def _microseconds(sought: Any) -> Fraction | None:
+    if isinstance(sought, str):
+        try:
+            sought = datetime.fromisoformat(sought)
+        except ValueError:
+            return None
+    if not isinstance(sought, date):
+        return None
+    moment = sought if isinstance(sought, datetime) else datetime(sought.year, sought.month, sought.day)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return Fraction((moment - _EPOCH) // timedelta(microseconds=1))

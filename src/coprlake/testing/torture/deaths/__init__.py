@@ -1,0 +1,1 @@
+"""Processes that are killed, and file operations that fail."""

@@ -1,0 +1,1 @@
+"""Mutated files and query texts, in child processes with limits."""

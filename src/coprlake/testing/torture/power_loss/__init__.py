@@ -1,0 +1,1 @@
+"""States that a power loss may leave, rebuilt from recorded file operations."""
