@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from coprlake.errors import ConflictError, StorageError
+from coprlake.files import Folder
 from coprlake.store import create_table, open_table
-from coprlake.table.log.delta_log import DeltaLog, _first_line
+from coprlake.table.log import turns
+from coprlake.table.log.delta_log import DeltaLog
+from coprlake.table.log.refusals import cause_of
 from coprlake.testing.faults import check_sound, ids, record
 from coprlake.testing.torture.deaths.jobs import ID
 
@@ -46,14 +49,14 @@ def test_a_vacuum_that_looked_before_a_commit_does_not_remove_its_files(
     writer.append([record(1)])
     writer._segmenter.seal()
     log = DeltaLog.open(table._log.folder)
-    original = DeltaLog._held
+    original = turns.held
 
-    def commit_first(self: DeltaLog, *, alone: bool) -> object:
+    def commit_first(folder: Folder, *, alone: bool) -> object:
         if alone:
             writer.commit()
-        return original(self, alone=alone)
+        return original(folder, alone=alone)
 
-    monkeypatch.setattr(DeltaLog, "_held", commit_first)
+    monkeypatch.setattr(turns, "held", commit_first)
     log.vacuum(0, dry_run=False)
     monkeypatch.undo()
     check_sound(tmp_path / "table", [0, 1])
@@ -87,5 +90,5 @@ def test_a_scratch_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -
 
 def test_the_cause_of_an_error_of_the_log_is_in_its_line() -> None:
     lines = ["Kernel error", "   \x1b[31m↳\x1b[0m Unable to open file", "    \x1b[31m↳\x1b[0m No space left"]
-    assert _first_line(OSError("\n".join(lines))) == "Kernel error: No space left"
-    assert _first_line(OSError("one line")) == "one line"
+    assert cause_of(OSError("\n".join(lines))) == "Kernel error: No space left"
+    assert cause_of(OSError("one line")) == "one line"

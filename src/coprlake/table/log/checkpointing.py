@@ -9,7 +9,9 @@ import json
 import os
 import re
 import shutil
+import sys
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -21,6 +23,8 @@ from coprlake.segment.sidecar import FOLDER
 from coprlake.table.log.commits import LOG
 
 POINTER: Final = "_last_checkpoint"
+CHECKPOINT_INTERVAL: Final = 100
+"""Commits from one checkpoint to the next, unless the table says otherwise; as in delta-rs."""
 _COMMIT: Final = re.compile(r"(\d{20})\.json")
 _CHECKPOINT: Final = re.compile(
     r"(\d{20})\.checkpoint(?:\.(?P<part>\d{10})\.(?P<parts>\d{10})|\.[0-9a-fA-F-]{36})?\.(?:parquet|json)"
@@ -58,6 +62,15 @@ def names_in(folder: Folder) -> LogNames:
         return LogNames.of(os.listdir(folder.path(LOG)))  # noqa: PTH208
     except FileNotFoundError:
         return LogNames({}, {})
+
+
+def checkpoint_interval(configuration: Mapping[str, str]) -> int:
+    """Commits from one checkpoint to the next, by the properties of a table."""
+    try:
+        interval = int(configuration.get("delta.checkpointInterval", CHECKPOINT_INTERVAL))
+    except ValueError:
+        return CHECKPOINT_INTERVAL
+    return interval if interval > 0 else sys.maxsize
 
 
 def write_checkpoint(folder: Folder, version: int) -> None:

@@ -8,17 +8,13 @@ On this machine a commit is on disk before it has its name, and its name is on d
 syncs nothing, so a loss of power could empty what had been acknowledged. An object store does the same by itself.
 """
 
-import fcntl
 import json
 import math
-import os
 import random
-import re
 import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
@@ -37,39 +33,40 @@ from coprlake.errors import (
     UnreadableTableError,
     UsageError,
 )
-from coprlake.files import Folder, storage_error
+from coprlake.files import Folder
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.sidecar import sidecar_name
-from coprlake.table.log import features
+from coprlake.table.log import features, turns
 from coprlake.table.log.actions import NewFile, entries_of
-from coprlake.table.log.checkpointing import POINTER, write_checkpoint
+from coprlake.table.log.checkpointing import checkpoint_interval, write_checkpoint
 from coprlake.table.log.commits import (
     IDENTITY,
-    LOG,
     NOTE,
     add_line,
     columns_commit,
-    commit_name,
-    create_commit,
     data_commit,
     path_text,
     remove_line,
     transaction_line,
 )
-from coprlake.table.log.log_checking import empty_commit, empty_commits, log_problems
+from coprlake.table.log.creating import create_log
+from coprlake.table.log.log_checking import check_whole, empty_commit, empty_commits, is_named, log_problems
 from coprlake.table.log.panics import panics_refused
-from coprlake.table.log.protocol import FEATURE_VERSION, Change, Rules, check_change, unknown_features
+from coprlake.table.log.protocol import Change, Rules, check_change, unknown_features
 from coprlake.table.log.publishing import CommitPublisher
+from coprlake.table.log.refusals import (
+    READER_FEATURES,
+    READER_VERSION,
+    cause_of,
+    check_name,
+    check_spelling,
+    too_new,
+    why_no_table,
+)
 from coprlake.table.partitioning import log_text
 from coprlake.table.segmenter import TableShape
 
-READER_VERSION: Final = 3
-READER_FEATURES: Final = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors"})
 COMMIT_ATTEMPTS: Final = 30
-CHECKPOINT_INTERVAL: Final = 100
-"""Commits from one checkpoint to the next, unless the table says otherwise; as in delta-rs."""
-_COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
-_CAUSE: Final = "\N{DOWNWARDS ARROW WITH TIP RIGHTWARDS}"
 
 
 class Transaction(NamedTuple):
@@ -108,16 +105,16 @@ class DeltaLog:
             NotFoundError: there is no Delta table.
             UnreadableTableError: its protocol is newer than what is understood here.
         """
-        _check_name(folder)
+        check_name(folder)
         try:
             with panics_refused(folder.uri):
                 return cls(DeltaTable(folder.uri), folder)
         except TableNotFoundError as error:
-            raise NotFoundError(f"{folder.uri}: {_why_no_table(folder)}") from error
+            raise NotFoundError(f"{folder.uri}: {why_no_table(folder)}") from error
         except DeltaProtocolError as error:
-            raise _too_new(folder, _first_line(error)) from error
+            raise too_new(folder, cause_of(error)) from error
         except OSError as error:
-            raise StorageError(f"{folder.uri}: the table's log cannot be read; {_first_line(error)}") from error
+            raise StorageError(f"{folder.uri}: the table's log cannot be read; {cause_of(error)}") from error
         except DeltaError as error:
             for problem in _problems_of(folder):
                 raise problem from error
@@ -125,7 +122,7 @@ class DeltaLog:
                 folder.uri,
                 section="_delta_log",
                 expected="a log by Delta's protocol",
-                found=_first_line(error),
+                found=cause_of(error),
                 advice="check the files in that folder",
             ) from error
 
@@ -138,43 +135,7 @@ class DeltaLog:
         Raises:
             ConflictError: there is one already.
         """
-        _check_name(folder)
-        try:
-            if folder.is_local:
-                return cls._create_here(folder, schema, partition_by, configuration)
-            table = DeltaTable.create(
-                folder.uri,
-                Schema.from_arrow(schema),
-                mode="error",
-                partition_by=list(partition_by),
-                configuration=configuration,
-                raise_if_key_not_exists=False,
-            )
-        except DeltaError as error:
-            if DeltaTable.is_deltatable(folder.uri):
-                raise _is_there(folder) from error
-            raise StorageError(f"{folder.uri}: the table could not be made; {_first_line(error)}") from error
-        return cls(table, folder)
-
-    @classmethod
-    def _create_here(
-        cls, folder: Folder, schema: pa.Schema, partition_by: Sequence[str], configuration: dict[str, str]
-    ) -> "DeltaLog":
-        try:
-            folder.make()
-        except (OSError, CoprlakeError) as error:
-            reason = getattr(error.__cause__, "strerror", None) or _first_line(error)
-            raise StorageError(f"{folder.root}: the folder cannot be made; {reason}") from error
-        if DeltaTable.is_deltatable(folder.uri):
-            raise _is_there(folder)
-        data = create_commit(folder.root, schema, partition_by, configuration, uuid.uuid4().hex)
-        try:
-            Path(folder.path(LOG)).mkdir(exist_ok=True)
-        except OSError as error:
-            raise StorageError(f"{folder.path(LOG)}: the folder cannot be made; {error.strerror}") from error
-        if not folder.place(commit_name(0), data):
-            raise _is_there(folder)
-        folder.sync_names(commit_name(0))
+        create_log(folder, schema, partition_by, configuration)
         return cls.open(folder)
 
     @property
@@ -251,7 +212,7 @@ class DeltaLog:
             with panics_refused(self.folder.uri):
                 yield
         except (DeltaError, OSError, pa.ArrowException) as error:
-            raise StorageError(f"{self.folder.uri}: the table's log cannot be read; {_first_line(error)}") from error
+            raise StorageError(f"{self.folder.uri}: the table's log cannot be read; {cause_of(error)}") from error
 
     def commit(
         self,
@@ -294,7 +255,7 @@ class DeltaLog:
             version = self.version + 1  # what the swap demands
             going = self.entries() if replace else remove
             try:
-                with self._held(alone=False):
+                with turns.held(self.folder, alone=False):
                     self._check_written(add)
                     swapped = self._commit_once(add, going, note, data_change, once)
             except (DeltaError, OSError) as error:
@@ -315,7 +276,7 @@ class DeltaLog:
     def _failed(self, what: str, error: Exception) -> StorageError:
         if isinstance(error, StorageError):
             return error
-        return StorageError(f"{self.folder.uri}: {what}; {_first_line(error)}")
+        return StorageError(f"{self.folder.uri}: {what}; {cause_of(error)}")
 
     def _done(self, version: int) -> int:
         """Return when the commit of this version will survive a loss of power."""
@@ -330,15 +291,9 @@ class DeltaLog:
 
     def _checkpoint_if_due(self, version: int) -> None:
         """Every so often, make a checkpoint and clean away old commits. It saves time; an error costs nothing else."""
-        if not self.folder.is_local:
-            return  # delta-rs has done it
         configuration = self.configuration
-        try:
-            interval = int(configuration.get("delta.checkpointInterval", CHECKPOINT_INTERVAL))
-        except ValueError:
-            interval = CHECKPOINT_INTERVAL
-        if interval < 1 or (version + 1) % interval:
-            return
+        if not self.folder.is_local or (version + 1) % checkpoint_interval(configuration):
+            return  # in an object store, delta-rs has done it
         with suppress(DeltaError, OSError, CoprlakeError):
             write_checkpoint(self.folder, version)
             if configuration.get("delta.enableExpiredLogCleanup", "true").lower() == "true":
@@ -360,25 +315,11 @@ class DeltaLog:
             if log.missing():
                 return
             for name in names:
-                if name not in present and not log._has_named(name):
+                if name not in present and not is_named(self.folder, name, log.version):
                     self.folder.remove(name)
                     self.folder.remove(sidecar_name(name))
         except CoprlakeError:
             return
-
-    def _has_named(self, name: str) -> bool:
-        """Whether a commit since a data file was written names it: old versions may need it."""
-        entry = self.folder.entry(name)
-        if entry is None:
-            return False
-        wanted = path_text(name.rpartition("/")[2]).encode()
-        for number in range(self.version, -1, -1):
-            commit = self.folder.entry(commit_name(number))
-            if commit is None or commit.modified_ns < entry.modified_ns:
-                return False
-            if wanted in self.folder.read(commit_name(number)):
-                return True
-        return False
 
     def names(self) -> set[str]:
         """The data files of this version."""
@@ -402,7 +343,7 @@ class DeltaLog:
             self.refresh()
             self.check_writable("columns")
             present = self.schema
-            self._check_spelling(fields, present)
+            check_spelling(self.folder, fields, present)
             missing = [field for field in fields if field.name not in present.names]
             known = [field for field in fields if field.name in present.names]
             other = [field for field in known if field.type != present.field(field.name).type]
@@ -423,7 +364,7 @@ class DeltaLog:
                 raise self._failed("columns could not be added", error) from error
             except DeltaError as error:
                 names = ", ".join(field.name for field in missing)
-                raise UsageError(f"{self.folder.uri}: cannot add {names}; {_first_line(error)}") from error
+                raise UsageError(f"{self.folder.uri}: cannot add {names}; {cause_of(error)}") from error
             time.sleep(random.uniform(0, 0.01) * (attempt + 1))
         raise ConflictError(f"{self.folder.uri}: others changed the columns again and again; try again")
 
@@ -439,28 +380,18 @@ class DeltaLog:
         self._checkpoint_if_due(version)
         return True
 
-    def _check_spelling(self, fields: Sequence[pa.Field], present: pa.Schema) -> None:
-        """Delta does not tell names by case."""
-        spelt = {name.lower(): name for name in present.names}
-        for field in fields:
-            if spelt.get(field.name.lower(), field.name) != field.name:
-                raise ConflictError(
-                    f"{self.folder.uri}: somebody else has added the column {spelt[field.name.lower()]}, which is "
-                    f"{field.name} to Delta; nothing was committed, try again"
-                )
-
     def vacuum(self, retention_hours: float, *, dry_run: bool) -> list[str]:
         """Delete data files that no version of the last hours needs; returns their names."""
-        self._check_whole()
+        check_whole(self.folder)
         hours = max(0, math.ceil(retention_hours))
         local = self.folder.is_local  # delta-rs follows symbolic links, and deletes whatever it finds behind them
         try:
             names = list(self._table.vacuum(hours, dry_run or local, enforce_retention_duration=False, full=True))
         except (DeltaError, OSError) as error:
-            raise StorageError(f"{self.folder.uri}: old files could not be removed; {_first_line(error)}") from error
+            raise StorageError(f"{self.folder.uri}: old files could not be removed; {cause_of(error)}") from error
         if not local:
             return names
-        with self._held(alone=True):
+        with turns.held(self.folder, alone=True):
             self.refresh()  # somebody may have committed a file since it was found that no version has it
             present = self.names()
             names = [name for name in names if name not in present and self.folder.holds(name)]
@@ -473,39 +404,6 @@ class DeltaLog:
                 with suppress(CoprlakeError):  # what comes back is removed the next time
                     self.folder.sync_names(one)
         return names
-
-    @contextmanager
-    def _held(self, *, alone: bool) -> Iterator[None]:
-        """Hold the log of a table on this machine: commits hold it together, a vacuum `alone`.
-
-        Between the moment at which a commit sees that its files are there and the moment at which it is in the log, no
-        vacuum removes a file, whatever the retention is and whatever the clock says. A dead process holds nothing.
-        """
-        if not self.folder.is_local:
-            yield
-            return
-        try:
-            descriptor = os.open(self.folder.path(LOG), os.O_RDONLY | os.O_CLOEXEC)
-        except OSError as error:
-            raise storage_error(self.folder.path(LOG), error) from error
-        try:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-            yield
-        finally:
-            os.close(descriptor)
-
-    def _check_whole(self) -> None:
-        """Refuse to decide what nobody needs while a commit, or a checkpoint, that may name it cannot be read."""
-        for problem in log_problems(self.folder, read=self.folder.is_local):
-            if not problem.file.endswith(POINTER):
-                raise UnreadableTableError(
-                    problem.file,
-                    section=problem.section,
-                    expected=problem.expected,
-                    found=f"{problem.found}, which may name files that nothing else does: none was removed",
-                    advice=problem.advice,
-                )
 
     def _commit_once(
         self,
@@ -579,11 +477,11 @@ class DeltaLog:
         unknown = set(protocol.reader_features or ()) - READER_FEATURES
         if protocol.min_reader_version > READER_VERSION or unknown:
             found = f"reader version {protocol.min_reader_version} {', '.join(sorted(unknown))}".strip()
-            raise _too_new(self.folder, found)
+            raise too_new(self.folder, found)
         if "columnMapping" in (protocol.writer_features or ()) or "delta.columnMapping.mode" in self.configuration:
-            raise _too_new(self.folder, "columns that are mapped to other names")
+            raise too_new(self.folder, "columns that are mapped to other names")
         if "deletionVectors" in (protocol.reader_features or ()) and self._has_deletion_vectors():
-            raise _too_new(self.folder, "deletion vectors: run REORG TABLE ... APPLY (PURGE) in Spark first")
+            raise too_new(self.folder, "deletion vectors: run REORG TABLE ... APPLY (PURGE) in Spark first")
         features.check_readable(self.folder.uri, self.configuration)
         self._checked_version = self.version
 
@@ -604,46 +502,12 @@ class DeltaLog:
         rules = Rules(protocol.min_writer_version, names, self.configuration, self._table.schema().to_json())
         unknown = unknown_features(rules)
         if unknown:
-            raise _too_new(self.folder, f"writer features {', '.join(unknown)}")
+            raise too_new(self.folder, f"writer features {', '.join(unknown)}")
         check_change(self.folder.uri, rules, change)
-
-
-def _is_there(folder: Folder) -> ConflictError:
-    return ConflictError(f"{folder.uri}: there is a table already; open it instead")
 
 
 def _problems_of(folder: Folder) -> list[UnreadableTableError]:
     try:
         return log_problems(folder)
     except OSError as error:
-        raise StorageError(f"{folder.uri}: the table's log cannot be read; {_first_line(error)}") from error
-
-
-def _check_name(folder: Folder) -> None:
-    if folder.is_local and "%" in folder.root:  # delta-rs 1.6 decodes it once or twice, and looks elsewhere
-        raise UsageError(f"{folder.root}: a table's path must not have a percent sign; choose another folder")
-    if folder.is_local and "\\" in folder.root:  # which delta-rs takes for a slash, and looks elsewhere
-        raise UsageError(f"{folder.root}: a table's path must not have a backslash; choose another folder")
-
-
-def _why_no_table(folder: Folder) -> str:
-    if not folder.exists():
-        return "no such folder; `coprlake ingest FILES --into TABLE` makes a table"
-    return "this folder holds no table (no _delta_log in it); check the path"
-
-
-def _too_new(folder: Folder, found: str) -> UnreadableTableError:
-    return UnreadableTableError(
-        folder.uri,
-        section="protocol",
-        expected=f"Delta reader version {READER_VERSION} and writer version {FEATURE_VERSION} at most",
-        found=found,
-        advice="upgrade coprlake, or read the table with the engine that wrote it",
-    )
-
-
-def _first_line(error: Exception) -> str:
-    """What went wrong, and why: the first line and the last of the causes that delta-rs lists below it."""
-    first, *rest = _COLOR.sub("", str(error)).splitlines() or [""]
-    causes = [line.partition(_CAUSE)[2].strip() for line in rest if _CAUSE in line]
-    return f"{first}: {causes[-1]}" if causes else first
+        raise StorageError(f"{folder.uri}: the table's log cannot be read; {cause_of(error)}") from error

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from coprlake.errors import CoprlakeError, NotFoundError, UnreadableTableError
 from coprlake.files import FileEntry, Folder
 from coprlake.table.log.checkpointing import POINTER, LogNames, names_in
-from coprlake.table.log.commits import LOG, NOTE, commit_name
+from coprlake.table.log.commits import LOG, NOTE, commit_name, path_text
 
 
 def log_problems(folder: Folder, *, read: bool = True) -> list[UnreadableTableError]:
@@ -205,3 +205,35 @@ def _unless_gone(check: Callable[[], str | None]) -> str | None:
         return str(error)
     except OSError as error:
         return f"a file that cannot be read ({error.strerror or error})"
+
+
+def check_whole(folder: Folder) -> None:
+    """Refuse to decide what nobody needs while a commit, or a checkpoint, that may name it cannot be read.
+
+    Raises:
+        UnreadableTableError: such a file is damaged.
+    """
+    for problem in log_problems(folder, read=folder.is_local):
+        if not problem.file.endswith(POINTER):
+            raise UnreadableTableError(
+                problem.file,
+                section=problem.section,
+                expected=problem.expected,
+                found=f"{problem.found}, which may name files that nothing else does: none was removed",
+                advice=problem.advice,
+            )
+
+
+def is_named(folder: Folder, name: str, version: int) -> bool:
+    """Whether a commit since a data file was written, up to this version, names it: old versions may need it."""
+    entry = folder.entry(name)
+    if entry is None:
+        return False
+    wanted = path_text(name.rpartition("/")[2]).encode()
+    for number in range(version, -1, -1):
+        commit = folder.entry(commit_name(number))
+        if commit is None or commit.modified_ns < entry.modified_ns:
+            return False
+        if wanted in folder.read(commit_name(number)):
+            return True
+    return False
