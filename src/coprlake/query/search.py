@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from coprlake.errors import FormatError, UsageError
 from coprlake.predicate.claims import Exact, Necessary
-from coprlake.predicate.predicates import EVERYTHING
+from coprlake.predicate.predicates import EVERYTHING, And, Not, Or
 from coprlake.query.context import MATCH
 from coprlake.query.opening import BatchOpener, Found
 from coprlake.query.options import SearchOptions
@@ -180,13 +180,20 @@ class Search(Candidates):
 
     def _begin(self) -> View:
         view = self._view()
-        if self._resolves:
+        if self._resolves and not self._is_spelled(view):
             columns = _all_columns(view)
             self._predicate = resolved(self._asked, columns)
             self._sought = Necessary(self._predicate)
             self._options = timed(self._options, columns)
         self.report = SearchReport(predicate=self._predicate)
         return view
+
+    def _is_spelled(self, view: View) -> bool:
+        """Whether it can be seen at once that there is nothing to resolve: the usual search of one column."""
+        asked, options = self._asked, self._options
+        if isinstance(asked, And | Or | Not) or asked.field not in view.snapshot.column_names:
+            return False
+        return options.order == "any" and not options.context and not options.is_bounded  # no time matters
 
     def count(self) -> int:
         """How many records match; `limit` does not count."""

@@ -87,6 +87,7 @@ class Snapshot:
         self.missing = list(missing)  # commits that cannot be read: they may have had more segments
         self.partition_by = frozenset(partition_by)
         self.schema = schema
+        self.column_names = frozenset(schema.names)  # Arrow makes a list each time that it is asked
         self.version = version
         self.first_times = np.array([segment.entry.first_time for segment in segments], np.int64)
         self.last_times = np.array([segment.entry.latest_time for segment in segments], np.int64)
