@@ -825,3 +825,14 @@ def test_seeded_searches_of_many_shares(spark: SparkSession, tmp_path: Path) -> 
         expected = [line[ID] for line in lines if sought in str(line["content"])]
         assert ids(planned.dataframe(spark)) == expected
         assert (len(planned.shares()) > 3) == (sought != "nowhere")
+
+
+def test_paths_are_those_of_the_program_wherever_java_was_started(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("app.log").write_text("2026-11-16 03:55:00 WARN refused\n")
+    create_table("logs", partition_by=None)
+    assert lake.ingest(spark, ["app.log"], "logs").row_count == 1
+    [row] = lake.search(spark, "logs", "refused").collect()
+    assert row["source"] == "app.log"

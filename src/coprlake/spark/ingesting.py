@@ -8,8 +8,9 @@ import math
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -115,6 +116,8 @@ def ingest_files(
     started = time.perf_counter()
     target = opened(table)
     warm_up_once()
+    here = Path.cwd()  # tasks run in the folder in which Java was started
+    files = [replace(file, path=str(here / file.path)) for file in files]
     total = sum(file.length or 0 for file in files)
     split_bytes = min(segment_bytes, max(SMALLEST_SPLIT_BYTES, math.ceil(total / parallelism(spark))))
     groups = plan_splits(files, options, split_bytes)
