@@ -763,7 +763,7 @@ def test_partitions_of_any_value_are_searched_alike(
 
 
 @pytest.mark.parametrize("timestamp", [None, ["2024", "soon"], [5, 6]])
-def test_tables_without_times_are_searched_by_time(
+def test_a_range_of_time_is_refused_for_tables_without_times(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timestamp: list[Any] | None
 ) -> None:
     columns: dict[str, list[Any]] = {"content": ["a", "b"]} | ({} if timestamp is None else {"timestamp": timestamp})
@@ -772,7 +772,8 @@ def test_tables_without_times_are_searched_by_time(
         if forced:
             force_parquet(monkeypatch)
         assert lake.search(spark, tmp_path / "table", "a").count() == 1
-        assert lake.search(spark, tmp_path / "table", since="2020-01-01").count() == 0
+        with pytest.raises(UsageError, match="range of time"):
+            lake.search(spark, tmp_path / "table", since="2020-01-01")
 
 
 def test_a_data_file_that_is_gone_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
