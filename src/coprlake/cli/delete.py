@@ -9,7 +9,7 @@ import click
 
 from coprlake.cli import figures
 from coprlake.cli.filters import Asked, filter_options
-from coprlake.cli.messages import Failure, color_option, note
+from coprlake.cli.messages import Failure, color_option, note, warn_each
 from coprlake.cli.progress import progress_bar
 from coprlake.cli.reports import echo_json
 from coprlake.cli.times import span_option
@@ -55,12 +55,15 @@ def delete(
         raise Failure(
             "there is no terminal to ask for confirmation on; say --yes to delete, or --dry-run to see how many match"
         )
-    count = asked.search(table).count()
+    search = asked.search(table)
+    count = search.count()
+    warn_each(search.report.problems)
+    nothing = not count and not search.report.is_incomplete  # a file that cannot be read may go as a whole
     if dry_run and as_json:
         echo_json({"dry_run": True, "rows": count})
-    elif dry_run or not count:
+    elif dry_run or nothing:
         note(f"{_matching(count, asked)}; nothing was deleted")
-    if dry_run or not count:
+    if dry_run or nothing:
         return
     if not yes:
         note(f"{_matching(count, asked)} in {asked.table}")

@@ -10,6 +10,7 @@ import click
 
 from coprlake.cli.figures import parse_size
 from coprlake.cli.filters import TABLE_VARIABLE
+from coprlake.cli.messages import warn_each
 from coprlake.config import RULES, SEGMENT_BYTES, Rules
 from coprlake.errors import UsageError
 
@@ -68,6 +69,7 @@ class Target:
                 raise UsageError(f"{self.uri}: this folder has other files and is no table; name a new one with --into")
             return
         table = open_table(self.uri)
+        warn_each([str(problem) for problem in table.snapshot().missing])
         wanted = [name for name in self.partition_by if name != _NO_PARTITIONS]
         if self.partition_by and wanted != table.partition_by:
             have = ", ".join(table.partition_by) or "nothing"

@@ -179,7 +179,7 @@ def _commit_problem(folder: Folder, number: int, what: str) -> UnreadableTableEr
         )
     else:
         advice = (
-            "restore it from a backup, or, to go on without the records of that commit, "
+            "restore it from a backup, or, to go on without what that commit changed (records, or columns), "
             """write {"commitInfo":{}} into it"""
         )
     return _problem(folder, commit_name(number).removeprefix(f"{LOG}/"), "a whole commit", what, advice)
