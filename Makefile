@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 KERNEL_CACHE := $(VENV)/bounds-checked-kernels
 KERNEL_FOLDERS := src/coprlake/kernel.py,src/coprlake/bits/*,src/coprlake/tokens/*,src/coprlake/sketch/*,src/coprlake/predicate/*,src/coprlake/dpl/*
 
-.PHONY: help setup kafka demo test test-jit test-no-jit test-bounds lint format benchmark paper clean
+.PHONY: help setup kafka demo test test-kernels test-jit test-no-jit test-bounds lint format benchmark paper clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s:
@@ -24,8 +24,12 @@ kafka: setup  ## fetch a Kafka broker and Spark's connector, for the tests
 demo: setup  ## bring generated logs into a table, find needles, read it with DuckDB
 	@$(RUN) -m benchmarks.demo
 
-test: setup  ## all tests: with the JIT, without it, and with bounds checks
-	@$(MAKE) --no-print-directory test-jit test-no-jit test-bounds
+test: setup kafka  ## all tests: with the JIT, and beside that the kernels' without it and with bounds checks
+	@$(MAKE) --no-print-directory -j2 test-jit test-kernels
+
+test-kernels: setup  ## the kernels' tests in plain Python, then with bounds checks
+	@$(MAKE) --no-print-directory test-no-jit
+	@$(MAKE) --no-print-directory test-bounds
 
 test-jit: setup kafka  ## the whole suite, compiled: Spark, its cluster and Kafka as well
 	$(RUN) -m pytest --durations=5
