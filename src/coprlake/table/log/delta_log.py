@@ -50,7 +50,15 @@ from coprlake.table.log.commits import (
     transaction_line,
 )
 from coprlake.table.log.creating import create_log
-from coprlake.table.log.log_checking import check_whole, empty_commit, empty_commits, is_named, log_problems
+from coprlake.table.log.log_checking import (
+    check_whole,
+    commit_damage,
+    damaged_commit,
+    damaged_commits,
+    is_named,
+    log_problems,
+    may_be_condensed,
+)
 from coprlake.table.log.panics import panics_refused
 from coprlake.table.log.protocol import Change, Rules, check_change, unknown_features
 from coprlake.table.log.publishing import CommitPublisher
@@ -94,7 +102,7 @@ class DeltaLog:
         self._publisher = CommitPublisher(folder)
         self._attempt: _Attempt | None = None
         self._spelling: tuple[int, dict[str, str]] = (-1, {})
-        self._empty_commits = empty_commits(folder) if folder.is_local else []
+        self._damaged_commits = damaged_commits(folder) if folder.is_local else {}
         self._check_protocol()
 
     @classmethod
@@ -169,7 +177,7 @@ class DeltaLog:
         return dict(self._table.metadata().configuration)
 
     def refresh(self) -> bool:
-        """Move to the newest version; whether there was one."""
+        """Move to the newest version; whether there was one, or a damaged commit was mended."""
         before = self.version
         try:
             with panics_refused(self.folder.uri):
@@ -178,14 +186,19 @@ class DeltaLog:
             # versions in between were cleaned away, or the log is broken: opening will tell
             self._table = DeltaLog.open(self.folder)._table
         self._check_protocol()  # also when nothing is new: what was refused once is refused again
-        if self.folder.is_local and (self._empty_commits or self.version != before):
-            looked_at = [*self._empty_commits, *range(before + 1, self.version + 1)]
-            self._empty_commits = empty_commits(self.folder, looked_at)
+        if self.folder.is_local and (self._damaged_commits or self.version != before):
+            known = {number: commit_damage(self.folder, number) for number in self._damaged_commits}
+            mended = None in known.values()
+            if mended:  # delta-rs does not read a version again
+                self._table, self._spelling = DeltaLog.open(self.folder)._table, (-1, {})
+            new = damaged_commits(self.folder, range(before + 1, self.version + 1))
+            self._damaged_commits = {number: what for number, what in known.items() if what} | new
+            return mended or self.version != before
         return self.version != before
 
     def missing(self) -> list[UnreadableTableError]:
-        """Commits of this version that are empty, so that records may be missing; `refresh` comes first."""
-        return [empty_commit(self.folder, number) for number in self._empty_commits]
+        """Commits of this version that are empty or cut short: records may be missing; `refresh` comes first."""
+        return [damaged_commit(self.folder, number, what) for number, what in self._damaged_commits.items()]
 
     def problems(self) -> list[UnreadableTableError]:
         """All that is wrong with the files of the log; it reads them."""
@@ -290,15 +303,21 @@ class DeltaLog:
         self._publisher.sync_to(version)
 
     def _checkpoint_if_due(self, version: int) -> None:
-        """Every so often, make a checkpoint and clean away old commits. It saves time; an error costs nothing else."""
+        """Every so often, make a checkpoint and clean away old commits. It saves time; an error costs nothing else.
+
+        Not while a commit is damaged: the checkpoint would hide the loss, and the commit could not be restored.
+        """
         configuration = self.configuration
         if not self.folder.is_local or (version + 1) % checkpoint_interval(configuration):
             return  # in an object store, delta-rs has done it
-        with suppress(DeltaError, OSError, CoprlakeError):
+        with suppress(DeltaError, OSError, CoprlakeError), panics_refused(self.folder.uri):
+            if not may_be_condensed(self.folder):
+                return
             write_checkpoint(self.folder, version)
             if configuration.get("delta.enableExpiredLogCleanup", "true").lower() == "true":
                 self.refresh()
-                self._table.cleanup_metadata()
+                if not damaged_commits(self.folder):  # or nothing would tell of them any more
+                    self._table.cleanup_metadata()
 
     def discard(self, names: Sequence[str]) -> None:
         """Remove data files, and their sidecars, that were to join the table and did not.
