@@ -3,11 +3,12 @@
 import json
 import os
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
@@ -153,3 +154,111 @@ def test_whole_commits_are_not_taken_for_damaged_ones(tmp_path: Path) -> None:
     newest.write_bytes(newest.read_bytes().removesuffix(b"\n"))  # another tool may have copied it so
     assert delta_log.DeltaLog.open(Folder.of(path)).missing() == []
     assert open_table(path).verify(deep=True).is_sound
+
+
+# --- paths ---
+
+
+@pytest.mark.parametrize("spelling", ["./f.parquet", "d/./f.parquet", "d//f.parquet", "%2E/f.parquet"])
+def test_vacuum_leaves_a_file_that_the_log_spells_oddly(tmp_path: Path, spelling: str) -> None:
+    path = tmp_path / "logs"
+    write_deltalake(path, pa.table({"content": ["x"]}))
+    table = open_table(path)
+    file = path / os.path.normpath(unquote(spelling))
+    file.parent.mkdir(exist_ok=True)
+    pq.write_table(pa.table({"content": ["second"]}), file)
+    os.utime(file, (1e9, 1e9))
+    add = {"path": spelling, "partitionValues": {}, "size": file.stat().st_size, "modificationTime": 1}
+    log_file(path, 1).write_text(json.dumps({"add": add | {"dataChange": True}}) + "\n")
+    with pytest.raises(UnreadableTableError, match="empty or a dot"):
+        table.vacuum(retention_hours=0)
+    with pytest.raises(UnreadableTableError, match="empty or a dot"):
+        delta_log.DeltaLog.open(Folder.of(path)).vacuum(0, dry_run=False)
+    with pytest.raises(UnreadableTableError, match="empty or a dot"):
+        open_table(path)
+    assert file.exists()
+
+
+@pytest.mark.parametrize("character", ["\n", "\t", "\x01", "\x1b", "\x7f"])
+def test_a_path_with_control_characters_is_refused(tmp_path: Path, character: str) -> None:
+    path = tmp_path / f"new{character}line"
+    with pytest.raises(UsageError, match="control characters"):
+        create_table(path)
+    assert not path.exists()
+    with pytest.raises(UsageError, match="control characters"):
+        delta_log.DeltaLog.open(Folder.of(path))
+
+
+# --- races ---
+
+
+@pytest.mark.parametrize("step", ["sync", "move"])
+@pytest.mark.parametrize("job", ["append", "optimize"])
+def test_whoever_loses_its_files_to_a_vacuum_gets_a_conflict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, job: str
+) -> None:
+    """A vacuum without retention removes the data file before it is synced, or the unfinished sidecar."""
+    table = create_table(tmp_path / "logs")
+    for number in range(2):
+        table.append([f"line {number}"])
+    version = DeltaTable(tmp_path / "logs").version()
+    sync = Folder.sync
+
+    def meet_a_vacuum(self: Folder, name: str) -> None:
+        is_sidecar = name.startswith(f"{FOLDER}/")
+        if step == "sync" and not is_sidecar:
+            self.remove(name)
+        sync(self, name)
+        if step == "move" and is_sidecar:
+            self.remove(name)
+
+    monkeypatch.setattr(Folder, "sync", meet_a_vacuum)
+    with pytest.raises(ConflictError, match="removed while it was written"):
+        table.append(["lost"]) if job == "append" else table.optimize()
+    monkeypatch.undo()
+    assert DeltaTable(tmp_path / "logs").version() == version
+    assert open_table(tmp_path / "logs").search("").count() == 2
+
+
+# --- what others set, and what delta-rs does ---
+
+
+def with_mode(path: Path, mode: str) -> None:
+    write_deltalake(path, pa.table({"content": ["first"]}))
+    lines = [json.loads(line) for line in log_file(path, 0).read_text().splitlines()]
+    for line in lines:
+        if "metaData" in line:
+            line["metaData"]["configuration"]["delta.columnMapping.mode"] = mode
+    log_file(path, 0).write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_a_table_that_says_that_its_columns_are_not_mapped_is_read_and_written(tmp_path: Path) -> None:
+    with_mode(tmp_path / "logs", "none")
+    table = open_table(tmp_path / "logs")
+    table.append(["second"])
+    assert open_table(tmp_path / "logs").search("").count() == 2
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_mapped_columns_are_still_refused(tmp_path: Path, mode: str) -> None:
+    with_mode(tmp_path / "logs", mode)
+    with pytest.raises(UnreadableTableError):
+        open_table(tmp_path / "logs")
+
+
+def test_a_panic_while_a_checkpoint_is_made_fails_no_append(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "logs"
+    write_deltalake(path, pa.table({"content": ["first"]}), configuration=SHORT_LIVED)
+    panic = type("PanicException", (BaseException,), {})
+    panics = []
+
+    def fail(*_: object) -> None:
+        panics.append(1)
+        raise panic("called `Option::unwrap()` on a `None` value")
+
+    monkeypatch.setattr(DeltaTable, "create_checkpoint", fail)
+    table = open_table(path)
+    for number in range(INTERVAL):
+        table.append([f"line {number}"])
+    assert panics
+    assert table.search("").count() == 1 + INTERVAL

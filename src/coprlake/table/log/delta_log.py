@@ -16,7 +16,6 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
-from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
@@ -37,7 +36,7 @@ from coprlake.files import Folder
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.sidecar import sidecar_name
 from coprlake.table.log import features, turns
-from coprlake.table.log.actions import NewFile, entries_of
+from coprlake.table.log.actions import NewFile, entries_of, name_of
 from coprlake.table.log.checkpointing import checkpoint_interval, write_checkpoint
 from coprlake.table.log.commits import (
     IDENTITY,
@@ -348,7 +347,7 @@ class DeltaLog:
         """The path of each data file as the log spells it; to remove a file, it has to be spelled the same."""
         if self._spelling[0] != self.version:
             paths = self._actions().column("path").to_pylist()
-            self._spelling = self.version, {unquote(path): path for path in paths}
+            self._spelling = self.version, {name_of(path): path for path in paths}
         return self._spelling[1]
 
     def transaction_version(self, application: str) -> int | None:
@@ -493,11 +492,12 @@ class DeltaLog:
         if self._checked_version == self.version:
             return
         protocol = self._table.protocol()
-        unknown = set(protocol.reader_features or ()) - READER_FEATURES
+        is_mapped = self.configuration.get("delta.columnMapping.mode", "none").lower() != "none"
+        unknown = set(protocol.reader_features or ()) - READER_FEATURES - (set() if is_mapped else {"columnMapping"})
         if protocol.min_reader_version > READER_VERSION or unknown:
             found = f"reader version {protocol.min_reader_version} {', '.join(sorted(unknown))}".strip()
             raise too_new(self.folder, found)
-        if "columnMapping" in (protocol.writer_features or ()) or "delta.columnMapping.mode" in self.configuration:
+        if is_mapped:
             raise too_new(self.folder, "columns that are mapped to other names")
         if "deletionVectors" in (protocol.reader_features or ()) and self._has_deletion_vectors():
             raise too_new(self.folder, "deletion vectors: run REORG TABLE ... APPLY (PURGE) in Spark first")
