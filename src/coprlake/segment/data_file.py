@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from coprlake.errors import ConflictError
+from coprlake.errors import ConflictError, NotFoundError
 from coprlake.files import Folder, storage_error
 from coprlake.records import CONTENT
 from coprlake.segment.indexing import is_text
@@ -104,8 +104,26 @@ def written_bytes(folder: Folder, name: str) -> int:
     """
     entry = folder.entry(name)
     if entry is None:
-        raise ConflictError(
-            f"{folder.path(name)}: the file was removed while it was written, perhaps by a vacuum; nothing was "
-            "committed, try again"
-        )
+        raise _removed(folder, name)
     return entry.size_bytes
+
+
+@contextmanager
+def removals_noticed(folder: Folder, name: str) -> Iterator[None]:
+    """Make a `ConflictError` of the error for a file that is gone: whoever is inside has just written it.
+
+    Args:
+        folder: the table's.
+        name: of the data file that is written, with its sidecar.
+    """
+    try:
+        yield
+    except NotFoundError as error:
+        raise _removed(folder, name) from error
+
+
+def _removed(folder: Folder, name: str) -> ConflictError:
+    return ConflictError(
+        f"{folder.path(name)}: the file was removed while it was written, perhaps by a vacuum; nothing was "
+        "committed, try again"
+    )

@@ -30,7 +30,7 @@ from coprlake.kernel import I64Array
 from coprlake.predicate.required import Profile
 from coprlake.records import TIMESTAMP
 from coprlake.segment.assigner import BatchAssigner, record_bytes
-from coprlake.segment.data_file import DataFileWriter, written_bytes
+from coprlake.segment.data_file import DataFileWriter, removals_noticed, written_bytes
 from coprlake.segment.indexing import BatchIndexer, signature_bits
 from coprlake.segment.scratch import ScratchFile
 from coprlake.segment.searchable import ALWAYS, time_range
@@ -170,7 +170,11 @@ class MutableSegment:
             return profile_of(self._indexer.fields, self._indexer.typed, complete=False)
 
     def seal(self) -> SegmentReport:
-        """Close all batches, and write data file and sidecar: both complete and synced."""
+        """Close all batches, and write data file and sidecar: both complete and synced.
+
+        Raises:
+            ConflictError: somebody removed one of them meanwhile.
+        """
         with self._lock:
             if not self._is_open:
                 raise UsageError(f"{self.name}: the segment is sealed already")
@@ -178,7 +182,8 @@ class MutableSegment:
             try:
                 for batch in self._assigner.flush():
                     self._close_batch(batch)
-                return self._write_files()
+                with removals_noticed(self._folder, self.name):
+                    return self._write_files()
             except BaseException:
                 self._remove_files()
                 raise

@@ -20,7 +20,7 @@ from coprlake.errors import FormatError
 from coprlake.files import Folder
 from coprlake.records import TIMESTAMP
 from coprlake.segment.assigner import record_bytes
-from coprlake.segment.data_file import DataFileWriter, storage_schema, written_bytes
+from coprlake.segment.data_file import DataFileWriter, removals_noticed, storage_schema, written_bytes
 from coprlake.segment.indexing import BatchIndexer, planned_kind, signature_bits
 from coprlake.segment.mutable import SegmentReport
 from coprlake.segment.sealed import SealedSegment
@@ -219,13 +219,15 @@ class SegmentMerger:
                 progress(segment.entry.data_bytes)
         self._flush()
         self._writer.close()
-        self._folder.sync(self.name)
+        with removals_noticed(self._folder, self.name):
+            self._folder.sync(self.name)
         data_bytes = written_bytes(self._folder, self.name)
         merged = time.perf_counter()
         bits = signature_bits(self._plan.rules, mergeable=not self._full and self._raw_bytes < MERGEABLE_BYTES)
         pieces, sketch_report = encode(self._sketch, signature_bits=bits, rules=RULE_SETS[self._plan.rules])
         sidecar = encode_sidecar(pieces, self._description(data_bytes))
-        self._folder.write(sidecar_name(self.name), sidecar)
+        with removals_noticed(self._folder, self.name):
+            self._folder.write(sidecar_name(self.name), sidecar)
         parts = dict(sketch_report.bytes_by_part)
         parts["description"] = sum(map(len, sidecar)) - sum(map(len, pieces))
         return SegmentReport(

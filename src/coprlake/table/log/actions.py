@@ -52,7 +52,7 @@ def _statistics(report: SegmentReport) -> str:
 def entries_of(actions: pa.Table) -> list[SegmentEntry]:
     """The data files of a version, in the order of their names."""
     partition = actions.column("partition").to_pylist() if "partition" in actions.schema.names else None
-    names = [_inside(unquote(path)) for path in actions.column("path").to_pylist()]
+    names = [name_of(path) for path in actions.column("path").to_pylist()]
     rows = actions.column("num_records").to_pylist()
     first = _time_statistics(actions, "min", ALWAYS[0])
     last = _time_statistics(actions, "max", ALWAYS[1])
@@ -73,12 +73,14 @@ def entries_of(actions: pa.Table) -> list[SegmentEntry]:
     return sorted(entries, key=lambda entry: entry.name)
 
 
-def _inside(name: str) -> str:
-    """The name of a data file, if it lies in the table's folder.
+def name_of(path: str) -> str:
+    """The name of a data file, if it lies in the table's folder, by its path as the log spells it.
 
     Raises:
-        UnreadableTableError: it lies elsewhere: what a table says must not lead to other files of this machine.
+        UnreadableTableError: it lies elsewhere: what a table says must not lead to other files of this machine. Or the
+            file has other names as well: whoever compares names would take it for one that no version needs.
     """
+    name = unquote(path)
     if name.startswith("/") or _SCHEME.match(name):
         advice = (
             "this looks like a shallow clone; make a deep copy of the table, or open the table that it was cloned from"
@@ -90,13 +92,22 @@ def _inside(name: str) -> str:
             found="an absolute path",
             advice=advice,
         )
-    if ".." in name.split("/"):
+    parts = name.split("/")
+    if ".." in parts:
         raise UnreadableTableError(
             name,
             section="_delta_log",
             expected="data files inside of the table's folder",
             found="a path that leads out of it",
             advice="do not trust this table; whoever wrote it can say how it came about",
+        )
+    if "." in parts or "" in parts:
+        raise UnreadableTableError(
+            name,
+            section="_delta_log",
+            expected="data files by their plain names",
+            found="a path with a part that is empty or a dot",
+            advice="write the table anew with the engine that made it",
         )
     return name
 

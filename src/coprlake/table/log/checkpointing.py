@@ -64,6 +64,13 @@ def names_in(folder: Folder) -> LogNames:
         return LogNames({}, {})
 
 
+def newest_checkpoint(folder: Folder, names: LogNames, *, before: int = sys.maxsize) -> int:
+    """The version of the newest checkpoint of which no part is empty; -1 if there is none."""
+    log = Path(folder.path(LOG))
+    whole = (number for number, own in names.checkpoints.items() if all((log / name).stat().st_size for name in own))
+    return max((number for number in whole if number < before), default=-1)
+
+
 def checkpoint_interval(configuration: Mapping[str, str]) -> int:
     """Commits from one checkpoint to the next, by the properties of a table."""
     try:
@@ -106,8 +113,7 @@ def _link_log(folder: Folder, own_log: Path, version: int) -> set[str]:
     log = Path(folder.path(LOG))
     own_log.mkdir(parents=True)
     names = names_in(folder)
-    whole = (number for number, own in names.checkpoints.items() if all((log / name).stat().st_size for name in own))
-    start = max((number for number in whole if number < version), default=-1)
+    start = newest_checkpoint(folder, names, before=version)
     wanted = [name for number, name in names.commits.items() if start <= number <= version]
     wanted += names.checkpoints.get(start, [])
     beside = log / "_sidecars"

@@ -16,7 +16,6 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
-from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
@@ -37,7 +36,7 @@ from coprlake.files import Folder
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.sidecar import sidecar_name
 from coprlake.table.log import features, turns
-from coprlake.table.log.actions import NewFile, entries_of
+from coprlake.table.log.actions import NewFile, entries_of, name_of
 from coprlake.table.log.checkpointing import checkpoint_interval, write_checkpoint
 from coprlake.table.log.commits import (
     IDENTITY,
@@ -50,7 +49,15 @@ from coprlake.table.log.commits import (
     transaction_line,
 )
 from coprlake.table.log.creating import create_log
-from coprlake.table.log.log_checking import check_whole, empty_commit, empty_commits, is_named, log_problems
+from coprlake.table.log.log_checking import (
+    check_whole,
+    commit_damage,
+    damaged_commit,
+    damaged_commits,
+    is_named,
+    log_problems,
+    may_be_condensed,
+)
 from coprlake.table.log.panics import panics_refused
 from coprlake.table.log.protocol import Change, Rules, check_change, unknown_features
 from coprlake.table.log.publishing import CommitPublisher
@@ -94,7 +101,7 @@ class DeltaLog:
         self._publisher = CommitPublisher(folder)
         self._attempt: _Attempt | None = None
         self._spelling: tuple[int, dict[str, str]] = (-1, {})
-        self._empty_commits = empty_commits(folder) if folder.is_local else []
+        self._damaged_commits = damaged_commits(folder) if folder.is_local else {}
         self._check_protocol()
 
     @classmethod
@@ -169,7 +176,7 @@ class DeltaLog:
         return dict(self._table.metadata().configuration)
 
     def refresh(self) -> bool:
-        """Move to the newest version; whether there was one."""
+        """Move to the newest version; whether there was one, or a damaged commit was mended."""
         before = self.version
         try:
             with panics_refused(self.folder.uri):
@@ -178,14 +185,19 @@ class DeltaLog:
             # versions in between were cleaned away, or the log is broken: opening will tell
             self._table = DeltaLog.open(self.folder)._table
         self._check_protocol()  # also when nothing is new: what was refused once is refused again
-        if self.folder.is_local and (self._empty_commits or self.version != before):
-            looked_at = [*self._empty_commits, *range(before + 1, self.version + 1)]
-            self._empty_commits = empty_commits(self.folder, looked_at)
+        if self.folder.is_local and (self._damaged_commits or self.version != before):
+            known = {number: commit_damage(self.folder, number) for number in self._damaged_commits}
+            mended = None in known.values()
+            if mended:  # delta-rs does not read a version again
+                self._table, self._spelling = DeltaLog.open(self.folder)._table, (-1, {})
+            new = damaged_commits(self.folder, range(before + 1, self.version + 1))
+            self._damaged_commits = {number: what for number, what in known.items() if what} | new
+            return mended or self.version != before
         return self.version != before
 
     def missing(self) -> list[UnreadableTableError]:
-        """Commits of this version that are empty, so that records may be missing; `refresh` comes first."""
-        return [empty_commit(self.folder, number) for number in self._empty_commits]
+        """Commits of this version that are empty or cut short: records may be missing; `refresh` comes first."""
+        return [damaged_commit(self.folder, number, what) for number, what in self._damaged_commits.items()]
 
     def problems(self) -> list[UnreadableTableError]:
         """All that is wrong with the files of the log; it reads them."""
@@ -290,15 +302,21 @@ class DeltaLog:
         self._publisher.sync_to(version)
 
     def _checkpoint_if_due(self, version: int) -> None:
-        """Every so often, make a checkpoint and clean away old commits. It saves time; an error costs nothing else."""
+        """Every so often, make a checkpoint and clean away old commits. It saves time; an error costs nothing else.
+
+        Not while a commit is damaged: the checkpoint would hide the loss, and the commit could not be restored.
+        """
         configuration = self.configuration
         if not self.folder.is_local or (version + 1) % checkpoint_interval(configuration):
             return  # in an object store, delta-rs has done it
-        with suppress(DeltaError, OSError, CoprlakeError):
+        with suppress(DeltaError, OSError, CoprlakeError), panics_refused(self.folder.uri):
+            if not may_be_condensed(self.folder):
+                return
             write_checkpoint(self.folder, version)
             if configuration.get("delta.enableExpiredLogCleanup", "true").lower() == "true":
                 self.refresh()
-                self._table.cleanup_metadata()
+                if not damaged_commits(self.folder):  # or nothing would tell of them any more
+                    self._table.cleanup_metadata()
 
     def discard(self, names: Sequence[str]) -> None:
         """Remove data files, and their sidecars, that were to join the table and did not.
@@ -329,7 +347,7 @@ class DeltaLog:
         """The path of each data file as the log spells it; to remove a file, it has to be spelled the same."""
         if self._spelling[0] != self.version:
             paths = self._actions().column("path").to_pylist()
-            self._spelling = self.version, {unquote(path): path for path in paths}
+            self._spelling = self.version, {name_of(path): path for path in paths}
         return self._spelling[1]
 
     def transaction_version(self, application: str) -> int | None:
@@ -474,11 +492,12 @@ class DeltaLog:
         if self._checked_version == self.version:
             return
         protocol = self._table.protocol()
-        unknown = set(protocol.reader_features or ()) - READER_FEATURES
+        is_mapped = self.configuration.get("delta.columnMapping.mode", "none").lower() != "none"
+        unknown = set(protocol.reader_features or ()) - READER_FEATURES - (set() if is_mapped else {"columnMapping"})
         if protocol.min_reader_version > READER_VERSION or unknown:
             found = f"reader version {protocol.min_reader_version} {', '.join(sorted(unknown))}".strip()
             raise too_new(self.folder, found)
-        if "columnMapping" in (protocol.writer_features or ()) or "delta.columnMapping.mode" in self.configuration:
+        if is_mapped:
             raise too_new(self.folder, "columns that are mapped to other names")
         if "deletionVectors" in (protocol.reader_features or ()) and self._has_deletion_vectors():
             raise too_new(self.folder, "deletion vectors: run REORG TABLE ... APPLY (PURGE) in Spark first")

@@ -13,6 +13,7 @@ from coprlake.table.log.protocol import FEATURE_VERSION
 READER_VERSION: Final = 3
 READER_FEATURES: Final = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors"})
 _COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _CAUSE: Final = "\N{DOWNWARDS ARROW WITH TIP RIGHTWARDS}"
 
 
@@ -20,12 +21,14 @@ def check_name(folder: Folder) -> None:
     """Refuse a path that delta-rs would take for another one.
 
     Raises:
-        UsageError: it has a character that delta-rs decodes.
+        UsageError: it has a character that delta-rs decodes, or refuses.
     """
     if folder.is_local and "%" in folder.root:  # delta-rs 1.6 decodes it once or twice, and looks elsewhere
         raise UsageError(f"{folder.root}: a table's path must not have a percent sign; choose another folder")
     if folder.is_local and "\\" in folder.root:  # which delta-rs takes for a slash, and looks elsewhere
         raise UsageError(f"{folder.root}: a table's path must not have a backslash; choose another folder")
+    if folder.is_local and _CONTROL.search(folder.root):  # which delta-rs refuses, in other words for each call
+        raise UsageError(f"{folder.root!r}: a table's path must not have control characters; choose another folder")
 
 
 def check_spelling(folder: Folder, fields: Sequence[pa.Field], present: pa.Schema) -> None:
