@@ -7,6 +7,7 @@ much, DuckDB reads the files that are left, and of them only the columns that th
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from coprlake.language.pruning import Pruning
 from coprlake.language.relabeling import carried
 from coprlake.language.sql.dialect import DuckDialect, simple_type
 from coprlake.language.sql.lowering import ScanNeeds
+from coprlake.language.times import as_microseconds
 from coprlake.language.types import STRING, carried_type, from_arrow
 from coprlake.predicate.predicates import EVERYTHING
 from coprlake.query.handover import Hold, Stream
@@ -26,10 +28,12 @@ from coprlake.query.limits import Deadline
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import FOREVER, View
 from coprlake.query.report import SearchReport
+from coprlake.query.resolving import timed
 from coprlake.query.search import Candidates
 from coprlake.query.shares import Share, SharePlan, plan, read_share
 from coprlake.records import ATTRIBUTES, TIMESTAMP, TIMESTAMP_TYPE
 from coprlake.segment.sealed import SealedSegment
+from coprlake.segment.searchable import is_before
 from coprlake.table.partitioning import constants
 
 LITTLE_BYTES: Final = 96 * 1024 * 1024
@@ -63,7 +67,7 @@ class TableScan:
         for segment in view.uncommitted:
             new = [item for item in segment.schema if item.name not in self._schema.names]
             self._schema = pa.schema([*self._schema, *new])
-        self._options = SearchOptions(
+        options = SearchOptions(
             since=FOREVER[0] if pruning.since is None else pruning.since,
             until=FOREVER[1] if pruning.until is None else max(pruning.until, FOREVER[0]),
             columns=tuple(self._read_columns()),
@@ -71,6 +75,7 @@ class TableScan:
             strict=options.strict,
             threads=options.threads,
         )
+        self._options = timed(options, self._schema)
         self._d = DuckDialect()
 
     def _read_columns(self) -> list[str]:
@@ -171,7 +176,7 @@ class TableScan:
 
     def _kinds(self, segment: SealedSegment, columns: list[str]) -> tuple[Any, ...] | None:
         own = segment.metadata.schema.to_arrow_schema()
-        wanted = list(dict.fromkeys([*columns, *([TIMESTAMP] if self._options.is_bounded else [])]))
+        wanted = list(dict.fromkeys([*columns, *([self._options.time_column] if self._options.is_bounded else [])]))
         fixed: Mapping[str, pa.Scalar] = constants(segment.entry.partition, self._schema)
         lowered = [name.lower() for name in own.names]
         kinds: list[tuple[str, str, Any]] = []
@@ -201,23 +206,23 @@ class TableScan:
             # the values of a partition are constants here; DuckDB would take any folder a=b above the table for one
             by_name_only = exp.Kwarg(this=exp.var("hive_partitioning"), expression=exp.false())
             select = self._select(sources).from_(self._d.call("read_parquet", files, by_name_only), copy=False)
-            condition = self._time_condition(
-                {name: what for name, what, _ in kinds}, next((kind for n, _, kind in kinds if n == TIMESTAMP), None)
-            )
+            condition = self._time_condition({name: (what, value) for name, what, value in kinds})
             parts.append(select if condition is None else select.where(condition, copy=False))
         return _union(parts)
 
-    def _time_condition(self, kinds: dict[str, str], kind_of_time: pa.DataType | None) -> exp.Expression | None:
-        if not self._options.is_bounded:
+    def _time_condition(self, kinds: dict[str, tuple[str, Any]]) -> exp.Expression | None:
+        options = self._options
+        if not options.is_bounded:
             return None
-        if kinds.get(TIMESTAMP) != "column":
+        what, kind_of_time = kinds.get(options.time_column, ("missing", None))
+        if what == "constant" and kind_of_time is not None:  # the table is partitioned by the time
+            moment = _moment(kind_of_time)
+            return None if options.since <= moment and is_before(moment, options.until) else exp.false()
+        if what != "column":
             return exp.false()
         d, conditions = self._d, []
-        column = exp.Column(this=exp.to_identifier(TIMESTAMP, quoted=True))
-        for kind, moment, default in (
-            (exp.GTE, self._options.since, FOREVER[0]),
-            (exp.LT, self._options.until, FOREVER[1]),
-        ):
+        column = exp.Column(this=exp.to_identifier(options.time_column, quoted=True))
+        for kind, moment, default in ((exp.GTE, options.since, FOREVER[0]), (exp.LT, options.until, FOREVER[1])):
             if moment != default:
                 if kind_of_time == TIMESTAMP_TYPE:  # as it is, so that the files' statistics count
                     conditions.append(d.binary(kind, column.copy(), d.call("make_timestamptz", d.long(moment))))
@@ -271,22 +276,23 @@ class TableScan:
         return d.call("epoch_us", value)
 
     def _constant(self, column: Column, value: Any) -> exp.Expression:
-        from coprlake.language.times import as_microseconds
-
         d = self._d
         if value is None:
             return d.null(column.type)
-        if hasattr(value, "isoformat"):
-            import datetime
-
-            if not isinstance(value, datetime.datetime):
-                value = datetime.datetime(value.year, value.month, value.day, tzinfo=datetime.UTC)
-            return d.long(as_microseconds(value))
+        if isinstance(value, date):
+            return d.long(_moment(value))
         if isinstance(value, bool):
             return d.true() if value else d.false()
         if isinstance(value, int):
             return d.long(value)
         return d.double(value) if isinstance(value, float) else d.text(str(value))
+
+
+def _moment(value: date) -> int:
+    """A time or day, as the value of a partition, in microseconds; without a zone it is UTC."""
+    if not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return as_microseconds(value)
 
 
 def _is_simple(kind: pa.DataType) -> bool:

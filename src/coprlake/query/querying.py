@@ -22,6 +22,7 @@ from coprlake.query.handover import Hold
 from coprlake.query.limits import Deadline, Limits
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
+from coprlake.query.resolving import no_time, time_column
 from coprlake.segment.python_values import rows_of
 
 _FEW_ROWS: Final = 10_000
@@ -120,6 +121,8 @@ class Query:
         compiled = compile_query(
             self._text, catalog, now=self._now, variables=self._variables, timeframe=self._timeframe
         )
+        with deep_calls():
+            _check_times(catalog, compiled)
         self._first = (catalog, compiled)
         return self._first
 
@@ -270,6 +273,16 @@ def _is_small(node: plan.Node) -> bool:
     if isinstance(node, plan.Limit):
         return node.count <= _FEW_ROWS
     return isinstance(node, plan.Aggregate | plan.Series | plan.Values)
+
+
+def _check_times(catalog: Catalog, compiled: Compiled) -> None:
+    """A range of time needs a column of times: without one it would leave nothing, and say nothing."""
+    for scan in plan.scans(compiled.node):
+        if scan.since is None and scan.until is None:
+            continue
+        schema = catalog.schema(scan.table, lambda problem: None)
+        if time_column(schema) is None:
+            raise QueryError(f"fetch {scan.table} is asked for a range of time, but {no_time(schema)}")
 
 
 def _timed(report: QueryReport, phase: str, work: Callable[[], Any]) -> Any:

@@ -289,7 +289,7 @@ def _planned(
     snapshot = found.snapshot()
     if isinstance(sought, Exact):  # of a query, the language has found the names
         sought = Exact(resolved(sought.predicate, snapshot.schema))
-        options = timed(options, snapshot.schema)
+    options = timed(options, snapshot.schema)
     columns = options.columns
     names = [name for name in snapshot.schema.names if name != DAY] if columns is None else list(columns)
     schema = result_schema(snapshot.schema, names)

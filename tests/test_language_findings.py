@@ -1,0 +1,56 @@
+"""What a review of the query language found: answers that were wrong without a word."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import write_deltalake
+
+from coprlake import open_table
+from coprlake.errors import QueryError
+from coprlake.store import Table
+
+TIMES = [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 5)]
+RANGE = 'from:"2026-01-03T00:00:00Z", to:"2027-01-01T00:00:00Z"'
+
+
+def rows(table: Table, text: str, **wishes: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = table.query(text, **wishes).arrow().to_pylist()
+    return found
+
+
+def delta(folder: Path, columns: dict[str, Any], partition_by: list[str] | None = None) -> Table:
+    write_deltalake(str(folder), pa.table(columns), partition_by=partition_by)
+    return open_table(folder)
+
+
+def parquet(folder: Path, *files: dict[str, Any]) -> Table:
+    folder.mkdir()
+    for number, columns in enumerate(files):
+        pq.write_table(pa.table(columns), folder / f"{number}.parquet")
+    return open_table(folder)
+
+
+@pytest.mark.parametrize("name", ["ts", "timestamp"])
+@pytest.mark.parametrize("is_partitioned", [False, True])
+def test_a_range_of_time_goes_by_the_time_that_the_table_has(tmp_path: Path, name: str, is_partitioned: bool) -> None:
+    columns = {name: pa.array(TIMES, pa.timestamp("us", "UTC")), "content": ["a", "b", "c", "d"]}
+    table = delta(tmp_path / "t", columns, [name] if is_partitioned else None)
+    assert rows(table, f"fetch logs, {RANGE} | summarize n = count()") == [{"n": 2}]
+    assert rows(table, "fetch logs | sort content | fields content", since=TIMES[1], until=TIMES[3]) == [
+        {"content": "b"},
+        {"content": "c"},
+    ]
+    assert rows(table, f'fetch logs, {RANGE} | filter contains(content, "c") | fields content') == [{"content": "c"}]
+
+
+def test_a_range_of_time_without_a_column_of_times_is_an_error(tmp_path: Path) -> None:
+    table = delta(tmp_path / "t", {"content": ["a"]})
+    with pytest.raises(QueryError, match="no column timestamp"):
+        table.query(f"fetch logs, {RANGE}")
+    with pytest.raises(QueryError, match="no column timestamp"):
+        table.query("fetch logs", since=TIMES[0])
+    assert len(rows(table, "fetch logs")) == 1
