@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from coprlake import open_table
+from coprlake import create_table, open_table
 from coprlake.errors import QueryError
 from coprlake.store import Table
 
@@ -54,3 +54,24 @@ def test_a_range_of_time_without_a_column_of_times_is_an_error(tmp_path: Path) -
     with pytest.raises(QueryError, match="no column timestamp"):
         table.query("fetch logs", since=TIMES[0])
     assert len(rows(table, "fetch logs")) == 1
+
+
+def test_a_column_day_that_somebody_wrote_is_a_field(tmp_path: Path) -> None:
+    days = ["2026-01-01", "2026-01-01", "2026-01-02"]
+    table = delta(tmp_path / "foreign", {"content": ["a", "b", "c"], "day": days}, ["day"])
+    assert rows(table, 'fetch logs | filter day == "2026-01-01" | summarize n = count()') == [{"n": 2}]
+    assert rows(table, "fetch logs | summarize n = count(), by:{day} | sort day") == [
+        {"day": "2026-01-01", "n": 2},
+        {"day": "2026-01-02", "n": 1},
+    ]
+    own = create_table(tmp_path / "own", partition_by=[])
+    own.append([{"content": "a", "day": "monday"}, {"content": "b", "day": "tuesday"}])
+    assert rows(own, 'fetch logs | filter day == "monday" | fields content') == [{"content": "a"}]
+    assert rows(own, 'fetch logs | search "tuesday" | fields content') == [{"content": "b"}]
+
+
+def test_the_day_that_we_partition_by_is_no_field(tmp_path: Path) -> None:
+    table = create_table(tmp_path / "t", partition_by="day")
+    table.append([{"content": "a", "timestamp": TIMES[0]}])
+    assert "day" not in table.query("fetch logs").schema.names
+    assert "day" not in [row["field"] for row in rows(table, "describe logs")]

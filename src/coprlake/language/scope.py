@@ -9,7 +9,7 @@ from coprlake.language.functions import operators
 from coprlake.language.plan import Apply, Column, Constant, Expr, Node, Ref, Scan, Sort, Values
 from coprlake.language.suggestions import nearest
 from coprlake.language.types import LOOSE, MAP, NULL, STRING, from_arrow
-from coprlake.records import ATTRIBUTES, DAY, SCHEMA, is_varying
+from coprlake.records import ATTRIBUTES, SCHEMA, is_derived, is_varying
 
 
 @dataclass
@@ -67,7 +67,7 @@ def of_table(table: str, schema: pa.Schema, since: int | None, until: int | None
     scan = Scan(table, taken=frozenset(schema.names), varying=varying, since=since, until=until)
     for item in schema:
         kind = from_arrow(item.type)
-        if kind is not None and item.name != DAY:
+        if kind is not None and not is_derived(item):
             scan.columns[item.name] = Column(item.name, kind)
     fields: dict[str, Expr] = {}
     has_map = ATTRIBUTES in scan.columns and scan.columns[ATTRIBUTES].type == MAP
