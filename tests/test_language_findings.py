@@ -10,7 +10,7 @@ import pytest
 from deltalake import write_deltalake
 
 from coprlake import create_table, open_table
-from coprlake.errors import QueryError
+from coprlake.errors import QueryError, UnreadableDataError
 from coprlake.store import Table
 
 TIMES = [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 5)]
@@ -75,3 +75,17 @@ def test_the_day_that_we_partition_by_is_no_field(tmp_path: Path) -> None:
     table.append([{"content": "a", "timestamp": TIMES[0]}])
     assert "day" not in table.query("fetch logs").schema.names
     assert "day" not in [row["field"] for row in rows(table, "describe logs")]
+
+
+@pytest.mark.parametrize("other", [2.5, "one"])
+def test_a_column_of_several_types_loses_nothing_in_a_cast(tmp_path: Path, other: Any) -> None:
+    table = parquet(tmp_path / "t", {"content": ["a"], "v": [1]}, {"content": ["b"], "v": [other]})
+    for text in ("fetch logs | fields v", "fetch logs | summarize n = sum(v)", "fetch logs | filter isNull(v)"):
+        with pytest.raises(UnreadableDataError, match="column v: expected values that become int64"):
+            rows(table, text)
+    assert rows(table, "fetch logs | summarize n = count()") == [{"n": 2}]
+
+
+def test_whole_numbers_among_others_are_read(tmp_path: Path) -> None:
+    table = parquet(tmp_path / "t", {"content": ["a"], "v": [1.5]}, {"content": ["b"], "v": [2]})
+    assert rows(table, "fetch logs | summarize n = sum(v)") == [{"n": 3.5}]

@@ -31,7 +31,7 @@ from coprlake.query.report import SearchReport
 from coprlake.query.resolving import timed
 from coprlake.query.search import Candidates
 from coprlake.query.shares import Share, SharePlan, plan, read_share
-from coprlake.records import ATTRIBUTES, TIMESTAMP, TIMESTAMP_TYPE
+from coprlake.records import ATTRIBUTES, TIMESTAMP, TIMESTAMP_TYPE, is_varying
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import is_before
 from coprlake.table.partitioning import constants
@@ -187,12 +187,17 @@ class TableScan:
                 if lowered.count(name.lower()) > 1:
                     return None
                 kind = own.field(name).type
-                if not _is_simple(kind):
+                if not _is_simple(kind) or not self._reads_alike(name, kind):
                     return None
                 kinds.append((name, "column", kind))
             else:
                 kinds.append((name, "missing", None))
         return tuple(kinds)
+
+    def _reads_alike(self, name: str, kind: pa.DataType) -> bool:
+        """Whether the column is in this file what it is in the table: a cast may lose what it has here."""
+        field = self._schema.field(name)
+        return not is_varying(field) or from_arrow(kind) == from_arrow(field.type)
 
     def _from_parquet(self, groups: dict[Any, list[str]], columns: list[str]) -> exp.Expression:
         parts: list[exp.Expression] = []
