@@ -89,3 +89,25 @@ def test_a_column_of_several_types_loses_nothing_in_a_cast(tmp_path: Path, other
 def test_whole_numbers_among_others_are_read(tmp_path: Path) -> None:
     table = parquet(tmp_path / "t", {"content": ["a"], "v": [1.5]}, {"content": ["b"], "v": [2]})
     assert rows(table, "fetch logs | summarize n = sum(v)") == [{"n": 3.5}]
+
+
+def test_a_time_that_is_text_in_one_file_is_read_or_refused(tmp_path: Path) -> None:
+    table = parquet(
+        tmp_path / "t",
+        {"timestamp": pa.array(TIMES[2:3], pa.timestamp("us", "UTC")), "content": ["a"]},
+        {"timestamp": ["2026-01-03T00:00:00Z"], "content": ["b"]},
+    )
+    assert [row["timestamp"] for row in rows(table, "fetch logs")] == [TIMES[2], TIMES[2]]
+    with pytest.raises(UnreadableDataError, match="column timestamp: expected times, found string"):
+        rows(table, f"fetch logs, {RANGE} | fields content")
+    with pytest.raises(UnreadableDataError, match="column timestamp: expected times, found string"):
+        rows(table, f'fetch logs, {RANGE} | filter contains(content, "b") | fields content')
+    search = table.search("", since=TIMES[0])
+    assert search.count() == 1
+    assert search.report.is_incomplete
+
+
+def test_a_column_without_a_name_is_a_field(tmp_path: Path) -> None:
+    table = parquet(tmp_path / "t", {"content": ["a", "b"], "": ["needle", "hay"]})
+    assert rows(table, "fetch logs | sort content") == [{"content": "a", "": "needle"}, {"content": "b", "": "hay"}]
+    assert rows(table, 'fetch logs | search "needle" | fields content') == [{"content": "a"}]

@@ -184,7 +184,7 @@ class TableScan:
             if name in fixed:
                 kinds.append((name, "constant", fixed[name].as_py()))
             elif name in own.names:
-                if lowered.count(name.lower()) > 1:
+                if lowered.count(name.lower()) > 1 or not name:  # SQL has no empty names
                     return None
                 kind = own.field(name).type
                 if not _is_simple(kind) or not self._reads_alike(name, kind):
@@ -245,7 +245,10 @@ class TableScan:
         outputs: list[exp.Expression] = []
         for column, name in self._needs.columns.items():
             field_name = own.get(column)
-            value = self._column(column, sources[field_name]) if field_name else self._attribute(keys[column], sources)
+            if field_name is None:
+                value = self._attribute(keys[column], sources)
+            else:
+                value = self._column(column, sources[field_name])
             outputs.append(exp.alias_(value, name, quoted=True))
         return exp.Select(expressions=outputs or [exp.alias_(exp.Literal.number(1), "nothing", quoted=True)])
 
