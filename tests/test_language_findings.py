@@ -14,6 +14,7 @@ from coprlake.errors import QueryError, UnreadableDataError
 from coprlake.store import Table
 
 TIMES = [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 5)]
+MOST = 2**63 - 1
 RANGE = 'from:"2026-01-03T00:00:00Z", to:"2027-01-01T00:00:00Z"'
 
 
@@ -111,3 +112,43 @@ def test_a_column_without_a_name_is_a_field(tmp_path: Path) -> None:
     table = parquet(tmp_path / "t", {"content": ["a", "b"], "": ["needle", "hay"]})
     assert rows(table, "fetch logs | sort content") == [{"content": "a", "": "needle"}, {"content": "b", "": "hay"}]
     assert rows(table, 'fetch logs | search "needle" | fields content') == [{"content": "a"}]
+
+
+def numbers(table: Table, text: str) -> list[int | None]:
+    column = table.query(text).arrow().column("timestamp")
+    found: list[int | None] = column.cast(pa.int64()).to_pylist()
+    return found
+
+
+def test_the_first_and_the_last_time_are_times(tmp_path: Path) -> None:
+    moments = [-MOST - 1, -MOST, -MOST + 1, 0, MOST - 1, MOST]
+    table = create_table(tmp_path / "t")
+    times = pa.array(moments, pa.int64()).cast(pa.timestamp("us", "UTC"))
+    table.append(pa.table({"timestamp": times, "content": list(map(str, moments))}))
+    assert numbers(table, "fetch logs | sort timestamp") == moments
+    later = 'fetch logs | filter timestamp > toTimestamp("2020-01-01T00:00:00Z") | sort timestamp'
+    assert numbers(table, later) == moments[4:]
+    assert rows(table, "fetch logs | filter isNull(timestamp) | summarize n = count()") == [{"n": 0}]
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize(
+    ("unit", "moment", "first", "last"),
+    [
+        ("us", MOST, -MOST, MOST),
+        ("ms", MOST, -MOST + 807, MOST - 807),
+        ("ms", 10**16, -MOST + 807, MOST - 807),
+        ("ms", 10**15, -(10**18), 10**18),
+        ("ns", MOST, -MOST // 1000, MOST // 1000),
+        ("ns", MOST - 1, -MOST // 1000, MOST // 1000),
+        ("ns", 1001, -2, 1),
+    ],
+)
+def test_times_of_other_units_keep_their_order(
+    tmp_path: Path, unit: str, zone: str | None, moment: int, first: int, last: int
+) -> None:
+    times = pa.array([moment, -moment, 0, None], pa.timestamp(unit, zone))
+    table = parquet(tmp_path / "t", {"timestamp": times, "content": ["a", "b", "c", "d"]})
+    assert numbers(table, "fetch logs | sort timestamp") == [first, 0, last, None]
+    searched = 'fetch logs | filter in(content, {"a", "b"}) | sort timestamp'
+    assert numbers(table, searched) == [first, last]

@@ -21,7 +21,7 @@ from coprlake.language.relabeling import carried
 from coprlake.language.sql.dialect import DuckDialect, simple_type
 from coprlake.language.sql.lowering import ScanNeeds
 from coprlake.language.times import as_microseconds
-from coprlake.language.types import STRING, carried_type, from_arrow
+from coprlake.language.types import LONG, STRING, carried_type, from_arrow
 from coprlake.predicate.predicates import EVERYTHING
 from coprlake.query.handover import Hold, Stream
 from coprlake.query.limits import Deadline
@@ -187,7 +187,7 @@ class TableScan:
                 if lowered.count(name.lower()) > 1 or not name:  # SQL has no empty names
                     return None
                 kind = own.field(name).type
-                if not _is_simple(kind) or not self._reads_alike(name, kind):
+                if not _is_simple(kind) or not self._reads_alike(name, kind) or not _fits(segment, name, kind):
                     return None
                 kinds.append((name, "column", kind))
             else:
@@ -277,11 +277,21 @@ class TableScan:
     def _microseconds(self, value: exp.Expression, kind: pa.DataType) -> exp.Expression:
         """A time of any kind as a number; without a zone it is UTC."""
         d = self._d
-        if pa.types.is_timestamp(kind) and kind.unit == "ns":
-            return d.quotient(d.call("epoch_ns", value), d.long(1000))
         if pa.types.is_date(kind):
-            value = exp.Cast(this=value, to=simple_type("TIMESTAMP"))
-        return d.call("epoch_us", value)
+            return d.call("epoch_us", exp.Cast(this=value, to=simple_type("TIMESTAMP")))
+        if kind.unit == "ns":
+            number = d.floor_divide(d.call("epoch_ns", value.copy()), d.long(1000))
+        else:
+            number = d.call("epoch_us", value.copy())
+        # the last number on either side is infinite to DuckDB, which has no number for it
+        factor = {"s": 10**6, "ms": 10**3}.get(kind.unit, 1)
+        last = FOREVER[1] // factor * factor // (1000 if kind.unit == "ns" else 1)
+        name = exp.Cast(this=value.copy(), to=simple_type("VARCHAR"))
+        branches = (
+            (d.equal(name, d.text("infinity")), d.long(last)),
+            (d.equal(name.copy(), d.text("-infinity")), d.long(-last - (kind.unit == "ns"))),
+        )
+        return d.call("coalesce", number, d.case(*branches, default=d.null(LONG)))
 
     def _constant(self, column: Column, value: Any) -> exp.Expression:
         d = self._d
@@ -312,6 +322,23 @@ def _is_simple(kind: pa.DataType) -> bool:
         element = kind.value_type
         return _is_simple(element) and not pa.types.is_nested(element) and not pa.types.is_temporal(element)
     return found.kind != "record"
+
+
+def _fits(segment: SealedSegment, name: str, kind: pa.DataType) -> bool:
+    """Whether times fit into 64 bits as microseconds; DuckDB takes no others."""
+    if not pa.types.is_timestamp(kind) or kind.unit not in ("s", "ms"):
+        return True
+    metadata = segment.metadata
+    place = next((i for i in range(metadata.num_columns) if metadata.schema.column(i).path == name), None)
+    if place is None:
+        return False
+    for number in range(metadata.num_row_groups):
+        statistics = metadata.row_group(number).column(place).statistics
+        if statistics is not None and statistics.has_min_max:
+            ends = (statistics.min_raw, statistics.max_raw)  # in milliseconds: Parquet has no seconds
+            if max(map(abs, ends)) > FOREVER[1] // 1000:
+                return False
+    return True
 
 
 def _union(parts: list[exp.Expression]) -> exp.Expression:
