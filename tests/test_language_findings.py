@@ -152,3 +152,19 @@ def test_times_of_other_units_keep_their_order(
     assert numbers(table, "fetch logs | sort timestamp") == [first, 0, last, None]
     searched = 'fetch logs | filter in(content, {"a", "b"}) | sort timestamp'
     assert numbers(table, searched) == [first, last]
+
+
+def test_search_names_the_columns_that_it_does_not_look_into(tmp_path: Path) -> None:
+    columns = {
+        "content": ["a needle"],
+        "body": pa.array([b"needle"]),
+        "by_number": pa.array([[(1, "needle")]], pa.map_(pa.int64(), pa.string())),
+        "inside": pa.array([{"b": b"needle"}]),
+    }
+    table = parquet(tmp_path / "t", columns)
+    query = table.query('fetch logs | search "needle" and "a"')
+    assert query.arrow().num_rows == 1
+    assert len(query.warnings) == 1
+    assert "search does not look into body, by_number, inside" in query.warnings[0]
+    assert table.query('fetch logs | fieldsKeep content | search "needle"').warnings == []
+    assert parquet(tmp_path / "u", {"content": ["a"]}).query('fetch logs | search "a"').warnings == []

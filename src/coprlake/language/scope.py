@@ -64,7 +64,8 @@ def attribute(scan: Scan, name: str) -> Ref:
 def of_table(table: str, schema: pa.Schema, since: int | None, until: int | None) -> Scope:
     """The fields of a table. A column of the table's own is also looked for among the attributes, as a search does."""
     varying = frozenset(item.name for item in schema if is_varying(item))
-    scan = Scan(table, taken=frozenset(schema.names), varying=varying, since=since, until=until)
+    unshown = tuple(item.name for item in schema if from_arrow(item.type) is None)
+    scan = Scan(table, taken=frozenset(schema.names), unshown=unshown, varying=varying, since=since, until=until)
     for item in schema:
         kind = from_arrow(item.type)
         if kind is not None and not is_derived(item):
