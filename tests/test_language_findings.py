@@ -168,3 +168,11 @@ def test_search_names_the_columns_that_it_does_not_look_into(tmp_path: Path) -> 
     assert "search does not look into body, by_number, inside" in query.warnings[0]
     assert table.query('fetch logs | fieldsKeep content | search "needle"').warnings == []
     assert parquet(tmp_path / "u", {"content": ["a"]}).query('fetch logs | search "a"').warnings == []
+
+
+def test_text_that_is_not_utf8_is_refused_by_every_way(tmp_path: Path) -> None:
+    table = parquet(tmp_path / "t", {"content": pa.array([b"\xff needle", b"hay"]).view(pa.string())})
+    for text in ("fetch logs", 'fetch logs | filter contains(content, "needle")'):
+        with pytest.raises(QueryError, match="text that is not UTF-8; search it instead"):
+            table.query(text).arrow()
+    assert rows(table, 'fetch logs | filter content == "hay"') == [{"content": "hay"}]

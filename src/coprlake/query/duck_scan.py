@@ -23,6 +23,7 @@ from coprlake.language.sql.lowering import ScanNeeds
 from coprlake.language.times import as_microseconds
 from coprlake.language.types import LONG, STRING, carried_type, from_arrow
 from coprlake.predicate.predicates import EVERYTHING
+from coprlake.query.duck import not_utf8
 from coprlake.query.handover import Hold, Stream
 from coprlake.query.limits import Deadline
 from coprlake.query.options import SearchOptions
@@ -141,7 +142,8 @@ class TableScan:
 
         def batches() -> Iterator[pa.RecordBatch]:
             for batch in read():
-                yield pa.record_batch([carried(batch.column(name), kind) for name, kind in kinds.items()], fields)
+                columns = [_checked_text(name, carried(batch.column(name), kind)) for name, kind in kinds.items()]
+                yield pa.record_batch(columns, fields)
 
         data = hold.handed_over(fields, batches)
         if isinstance(data, Stream):
@@ -304,6 +306,16 @@ class TableScan:
         if isinstance(value, int):
             return d.long(value)
         return d.double(value) if isinstance(value, float) else d.text(str(value))
+
+
+def _checked_text(name: str, values: pa.Array) -> pa.Array:
+    """The values, none of them text that is not UTF-8: DuckDB reads it from no file, and takes Arrow data unseen."""
+    if pa.types.is_string(values.type) or pa.types.is_nested(values.type):
+        try:
+            values.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise not_utf8(f"column {name}: {error}") from error
+    return values
 
 
 def _moment(value: date) -> int:
