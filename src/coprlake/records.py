@@ -41,3 +41,16 @@ def varying(field: pa.Field) -> pa.Field:
 def is_varying(field: pa.Field) -> bool:
     """Whether a field of a table is so marked."""
     return (field.metadata or {}).items() >= _VARYING.items()
+
+
+_DERIVED: Final = {b"coprlake.value": b"derived"}
+
+
+def derived(field: pa.Field) -> pa.Field:
+    """The field, marked as the day of the timestamp that a table of ours is partitioned by, which nobody wrote."""
+    return field.with_metadata(_DERIVED)
+
+
+def is_derived(field: pa.Field) -> bool:
+    """Whether a field of a table is so marked."""
+    return (field.metadata or {}).items() >= _DERIVED.items()

@@ -115,6 +115,7 @@ class Scan:
         columns: the fields of the table.
         attributes: the keys of its attributes that were asked for.
         taken: the names of all its columns, also of those that the language cannot show.
+        unshown: the columns that the language has no type for.
         varying: the columns that are not of one type in all data files.
         since: of this time and later, in microseconds.
         until: before this time.
@@ -124,6 +125,7 @@ class Scan:
     columns: dict[str, Column] = field(default_factory=dict)
     attributes: dict[str, Column] = field(default_factory=dict)
     taken: frozenset[str] = frozenset()
+    unshown: tuple[str, ...] = ()
     varying: frozenset[str] = frozenset()
     since: int | None = None
     until: int | None = None

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coprlake.language.types import Type, carried_type, member_names
+from coprlake.predicate.moments import microseconds_of
 
 
 def relabeled(values: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -32,8 +33,9 @@ def carried(values: pa.Array, kind: Type) -> pa.Array:
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if kind.kind == "timestamp":
-        zone = values.type.tz if pa.types.is_timestamp(values.type) else None
-        return values.cast(pa.timestamp("us", tz=zone), safe=False).cast(pa.int64())
+        if pa.types.is_timestamp(values.type) or pa.types.is_date(values.type):
+            return microseconds_of(values)
+        return values.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
     if kind.kind == "duration":
         return values.cast(pa.duration("ns"), safe=False).cast(pa.int64())
     if kind.kind == "array" and kind.element is not None:

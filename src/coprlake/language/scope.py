@@ -9,7 +9,7 @@ from coprlake.language.functions import operators
 from coprlake.language.plan import Apply, Column, Constant, Expr, Node, Ref, Scan, Sort, Values
 from coprlake.language.suggestions import nearest
 from coprlake.language.types import LOOSE, MAP, NULL, STRING, from_arrow
-from coprlake.records import ATTRIBUTES, DAY, SCHEMA, is_varying
+from coprlake.records import ATTRIBUTES, SCHEMA, is_derived, is_varying
 
 
 @dataclass
@@ -64,10 +64,11 @@ def attribute(scan: Scan, name: str) -> Ref:
 def of_table(table: str, schema: pa.Schema, since: int | None, until: int | None) -> Scope:
     """The fields of a table. A column of the table's own is also looked for among the attributes, as a search does."""
     varying = frozenset(item.name for item in schema if is_varying(item))
-    scan = Scan(table, taken=frozenset(schema.names), varying=varying, since=since, until=until)
+    unshown = tuple(item.name for item in schema if from_arrow(item.type) is None)
+    scan = Scan(table, taken=frozenset(schema.names), unshown=unshown, varying=varying, since=since, until=until)
     for item in schema:
         kind = from_arrow(item.type)
-        if kind is not None and item.name != DAY:
+        if kind is not None and not is_derived(item):
             scan.columns[item.name] = Column(item.name, kind)
     fields: dict[str, Expr] = {}
     has_map = ATTRIBUTES in scan.columns and scan.columns[ATTRIBUTES].type == MAP

@@ -13,4 +13,4 @@ class Tables(Protocol):
     """Finds tables by what stands behind ``fetch``."""
 
     def schema(self, name: str, fail: Callable[[str], Any]) -> pa.Schema:
-        """The columns of a table; `fail` is told what is wrong with the name."""
+        """The columns of a table, a derived day marked so; `fail` is told what is wrong with the name."""

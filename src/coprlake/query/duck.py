@@ -226,10 +226,15 @@ def explained(message: str, text: str, deadline: Deadline) -> CoprlakeError:
     if "overflow" in low or "out of range" in low or "conversion error" in low:
         return QueryError("a number of the result does not fit into 64 bits; convert it by toDouble() before")
     if "invalid string encoding" in low:
-        return QueryError(f"the table has text that is not UTF-8; search it instead of a query: {_first_line(message)}")
+        return not_utf8(message)
     if "slots; raise the interval" in low:
         return QueryError("makeTimeseries would make more than 1,500 slots; raise the interval")
     return QueryError(f"the query failed: {_first_line(message)}")
+
+
+def not_utf8(message: str) -> QueryError:
+    """What to say of bytes that are no text."""
+    return QueryError(f"the table has text that is not UTF-8; search it instead of a query: {_first_line(message)}")
 
 
 def _first_line(message: str) -> str:

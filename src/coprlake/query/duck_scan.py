@@ -7,6 +7,7 @@ much, DuckDB reads the files that are left, and of them only the columns that th
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,17 +20,21 @@ from coprlake.language.pruning import Pruning
 from coprlake.language.relabeling import carried
 from coprlake.language.sql.dialect import DuckDialect, simple_type
 from coprlake.language.sql.lowering import ScanNeeds
-from coprlake.language.types import STRING, carried_type, from_arrow
+from coprlake.language.times import as_microseconds
+from coprlake.language.types import LONG, STRING, carried_type, from_arrow
 from coprlake.predicate.predicates import EVERYTHING
+from coprlake.query.duck import not_utf8
 from coprlake.query.handover import Hold, Stream
 from coprlake.query.limits import Deadline
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import FOREVER, View
 from coprlake.query.report import SearchReport
+from coprlake.query.resolving import timed
 from coprlake.query.search import Candidates
 from coprlake.query.shares import Share, SharePlan, plan, read_share
-from coprlake.records import ATTRIBUTES, TIMESTAMP, TIMESTAMP_TYPE
+from coprlake.records import ATTRIBUTES, TIMESTAMP, TIMESTAMP_TYPE, is_varying
 from coprlake.segment.sealed import SealedSegment
+from coprlake.segment.searchable import is_before
 from coprlake.table.partitioning import constants
 
 LITTLE_BYTES: Final = 96 * 1024 * 1024
@@ -63,7 +68,7 @@ class TableScan:
         for segment in view.uncommitted:
             new = [item for item in segment.schema if item.name not in self._schema.names]
             self._schema = pa.schema([*self._schema, *new])
-        self._options = SearchOptions(
+        options = SearchOptions(
             since=FOREVER[0] if pruning.since is None else pruning.since,
             until=FOREVER[1] if pruning.until is None else max(pruning.until, FOREVER[0]),
             columns=tuple(self._read_columns()),
@@ -71,6 +76,7 @@ class TableScan:
             strict=options.strict,
             threads=options.threads,
         )
+        self._options = timed(options, self._schema)
         self._d = DuckDialect()
 
     def _read_columns(self) -> list[str]:
@@ -136,7 +142,8 @@ class TableScan:
 
         def batches() -> Iterator[pa.RecordBatch]:
             for batch in read():
-                yield pa.record_batch([carried(batch.column(name), kind) for name, kind in kinds.items()], fields)
+                columns = [_checked_text(name, carried(batch.column(name), kind)) for name, kind in kinds.items()]
+                yield pa.record_batch(columns, fields)
 
         data = hold.handed_over(fields, batches)
         if isinstance(data, Stream):
@@ -171,7 +178,7 @@ class TableScan:
 
     def _kinds(self, segment: SealedSegment, columns: list[str]) -> tuple[Any, ...] | None:
         own = segment.metadata.schema.to_arrow_schema()
-        wanted = list(dict.fromkeys([*columns, *([TIMESTAMP] if self._options.is_bounded else [])]))
+        wanted = list(dict.fromkeys([*columns, *([self._options.time_column] if self._options.is_bounded else [])]))
         fixed: Mapping[str, pa.Scalar] = constants(segment.entry.partition, self._schema)
         lowered = [name.lower() for name in own.names]
         kinds: list[tuple[str, str, Any]] = []
@@ -179,15 +186,20 @@ class TableScan:
             if name in fixed:
                 kinds.append((name, "constant", fixed[name].as_py()))
             elif name in own.names:
-                if lowered.count(name.lower()) > 1:
+                if lowered.count(name.lower()) > 1 or not name:  # SQL has no empty names
                     return None
                 kind = own.field(name).type
-                if not _is_simple(kind):
+                if not _is_simple(kind) or not self._reads_alike(name, kind) or not _fits(segment, name, kind):
                     return None
                 kinds.append((name, "column", kind))
             else:
                 kinds.append((name, "missing", None))
         return tuple(kinds)
+
+    def _reads_alike(self, name: str, kind: pa.DataType) -> bool:
+        """Whether the column is in this file what it is in the table: a cast may lose what it has here."""
+        field = self._schema.field(name)
+        return not is_varying(field) or from_arrow(kind) == from_arrow(field.type)
 
     def _from_parquet(self, groups: dict[Any, list[str]], columns: list[str]) -> exp.Expression:
         parts: list[exp.Expression] = []
@@ -201,23 +213,23 @@ class TableScan:
             # the values of a partition are constants here; DuckDB would take any folder a=b above the table for one
             by_name_only = exp.Kwarg(this=exp.var("hive_partitioning"), expression=exp.false())
             select = self._select(sources).from_(self._d.call("read_parquet", files, by_name_only), copy=False)
-            condition = self._time_condition(
-                {name: what for name, what, _ in kinds}, next((kind for n, _, kind in kinds if n == TIMESTAMP), None)
-            )
+            condition = self._time_condition({name: (what, value) for name, what, value in kinds})
             parts.append(select if condition is None else select.where(condition, copy=False))
         return _union(parts)
 
-    def _time_condition(self, kinds: dict[str, str], kind_of_time: pa.DataType | None) -> exp.Expression | None:
-        if not self._options.is_bounded:
+    def _time_condition(self, kinds: dict[str, tuple[str, Any]]) -> exp.Expression | None:
+        options = self._options
+        if not options.is_bounded:
             return None
-        if kinds.get(TIMESTAMP) != "column":
+        what, kind_of_time = kinds.get(options.time_column, ("missing", None))
+        if what == "constant" and kind_of_time is not None:  # the table is partitioned by the time
+            moment = _moment(kind_of_time)
+            return None if options.since <= moment and is_before(moment, options.until) else exp.false()
+        if what != "column":
             return exp.false()
         d, conditions = self._d, []
-        column = exp.Column(this=exp.to_identifier(TIMESTAMP, quoted=True))
-        for kind, moment, default in (
-            (exp.GTE, self._options.since, FOREVER[0]),
-            (exp.LT, self._options.until, FOREVER[1]),
-        ):
+        column = exp.Column(this=exp.to_identifier(options.time_column, quoted=True))
+        for kind, moment, default in ((exp.GTE, options.since, FOREVER[0]), (exp.LT, options.until, FOREVER[1])):
             if moment != default:
                 if kind_of_time == TIMESTAMP_TYPE:  # as it is, so that the files' statistics count
                     conditions.append(d.binary(kind, column.copy(), d.call("make_timestamptz", d.long(moment))))
@@ -235,7 +247,10 @@ class TableScan:
         outputs: list[exp.Expression] = []
         for column, name in self._needs.columns.items():
             field_name = own.get(column)
-            value = self._column(column, sources[field_name]) if field_name else self._attribute(keys[column], sources)
+            if field_name is None:
+                value = self._attribute(keys[column], sources)
+            else:
+                value = self._column(column, sources[field_name])
             outputs.append(exp.alias_(value, name, quoted=True))
         return exp.Select(expressions=outputs or [exp.alias_(exp.Literal.number(1), "nothing", quoted=True)])
 
@@ -264,29 +279,50 @@ class TableScan:
     def _microseconds(self, value: exp.Expression, kind: pa.DataType) -> exp.Expression:
         """A time of any kind as a number; without a zone it is UTC."""
         d = self._d
-        if pa.types.is_timestamp(kind) and kind.unit == "ns":
-            return d.quotient(d.call("epoch_ns", value), d.long(1000))
         if pa.types.is_date(kind):
-            value = exp.Cast(this=value, to=simple_type("TIMESTAMP"))
-        return d.call("epoch_us", value)
+            return d.call("epoch_us", exp.Cast(this=value, to=simple_type("TIMESTAMP")))
+        if kind.unit == "ns":
+            number = d.floor_divide(d.call("epoch_ns", value.copy()), d.long(1000))
+        else:
+            number = d.call("epoch_us", value.copy())
+        # the last number on either side is infinite to DuckDB, which has no number for it
+        factor = {"s": 10**6, "ms": 10**3}.get(kind.unit, 1)
+        last = FOREVER[1] // factor * factor // (1000 if kind.unit == "ns" else 1)
+        name = exp.Cast(this=value.copy(), to=simple_type("VARCHAR"))
+        branches = (
+            (d.equal(name, d.text("infinity")), d.long(last)),
+            (d.equal(name.copy(), d.text("-infinity")), d.long(-last - (kind.unit == "ns"))),
+        )
+        return d.call("coalesce", number, d.case(*branches, default=d.null(LONG)))
 
     def _constant(self, column: Column, value: Any) -> exp.Expression:
-        from coprlake.language.times import as_microseconds
-
         d = self._d
         if value is None:
             return d.null(column.type)
-        if hasattr(value, "isoformat"):
-            import datetime
-
-            if not isinstance(value, datetime.datetime):
-                value = datetime.datetime(value.year, value.month, value.day, tzinfo=datetime.UTC)
-            return d.long(as_microseconds(value))
+        if isinstance(value, date):
+            return d.long(_moment(value))
         if isinstance(value, bool):
             return d.true() if value else d.false()
         if isinstance(value, int):
             return d.long(value)
         return d.double(value) if isinstance(value, float) else d.text(str(value))
+
+
+def _checked_text(name: str, values: pa.Array) -> pa.Array:
+    """The values, none of them text that is not UTF-8: DuckDB reads it from no file, and takes Arrow data unseen."""
+    if pa.types.is_string(values.type) or pa.types.is_nested(values.type):
+        try:
+            values.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise not_utf8(f"column {name}: {error}") from error
+    return values
+
+
+def _moment(value: date) -> int:
+    """A time or day, as the value of a partition, in microseconds; without a zone it is UTC."""
+    if not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return as_microseconds(value)
 
 
 def _is_simple(kind: pa.DataType) -> bool:
@@ -298,6 +334,23 @@ def _is_simple(kind: pa.DataType) -> bool:
         element = kind.value_type
         return _is_simple(element) and not pa.types.is_nested(element) and not pa.types.is_temporal(element)
     return found.kind != "record"
+
+
+def _fits(segment: SealedSegment, name: str, kind: pa.DataType) -> bool:
+    """Whether times fit into 64 bits as microseconds; DuckDB takes no others."""
+    if not pa.types.is_timestamp(kind) or kind.unit not in ("s", "ms"):
+        return True
+    metadata = segment.metadata
+    place = next((i for i in range(metadata.num_columns) if metadata.schema.column(i).path == name), None)
+    if place is None:
+        return False
+    for number in range(metadata.num_row_groups):
+        statistics = metadata.row_group(number).column(place).statistics
+        if statistics is not None and statistics.has_min_max:
+            ends = (statistics.min_raw, statistics.max_raw)  # in milliseconds: Parquet has no seconds
+            if max(map(abs, ends)) > FOREVER[1] // 1000:
+                return False
+    return True
 
 
 def _union(parts: list[exp.Expression]) -> exp.Expression:

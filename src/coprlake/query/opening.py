@@ -79,6 +79,7 @@ class BatchOpener:
         read = time.perf_counter()
         mask = matcher.mask(records)
         if bounded:
+            self._check_times(records, mask, segment.name)
             mask = mask & self._time_mask(records)
         count = int(np.count_nonzero(mask))
         filtered = time.perf_counter()
@@ -154,6 +155,23 @@ class BatchOpener:
         stored = unit.segment.stored_bytes(unit.batch, (CONTENT,))
         report.add(batches_opened=1, batches_for_nothing=1, bytes_read=stored)
         return True
+
+    def _check_times(self, records: pa.Table, mask: Mask, name: str) -> None:
+        """A file in which the time is no time, as text is, cannot tell which of its records are meant."""
+        column = self._options.time_column
+        if column not in records.schema.names or has_times(records.schema, column) or not mask.any():
+            return
+        kind = records.schema.field(column).type
+        if not pa.types.is_null(kind):
+            self.refuse(
+                UnreadableDataError(
+                    name,
+                    section=f"column {column}",
+                    expected="times",
+                    found=str(kind),
+                    advice="a range of time leaves its records out; ask without a range, or give the files one type",
+                )
+            )
 
     def _time_mask(self, records: pa.Table) -> Mask:
         if not has_times(records.schema, self._options.time_column):

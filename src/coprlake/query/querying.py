@@ -22,6 +22,8 @@ from coprlake.query.handover import Hold
 from coprlake.query.limits import Deadline, Limits
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
+from coprlake.query.resolving import no_time, time_column
+from coprlake.records import DAY, TIMESTAMP, derived
 from coprlake.segment.python_values import rows_of
 
 _FEW_ROWS: Final = 10_000
@@ -78,6 +80,8 @@ class Catalog:
         for segment in view.uncommitted:
             new = [item for item in segment.schema if item.name not in schema.names]
             schema = pa.schema([*schema, *new])
+        if _has_derived_day(schema, view):
+            schema = schema.set(schema.get_field_index(DAY), derived(schema.field(DAY)))
         return schema
 
     def view(self, name: str) -> tuple[str, View]:
@@ -120,6 +124,8 @@ class Query:
         compiled = compile_query(
             self._text, catalog, now=self._now, variables=self._variables, timeframe=self._timeframe
         )
+        with deep_calls():
+            _check_times(catalog, compiled)
         self._first = (catalog, compiled)
         return self._first
 
@@ -270,6 +276,24 @@ def _is_small(node: plan.Node) -> bool:
     if isinstance(node, plan.Limit):
         return node.count <= _FEW_ROWS
     return isinstance(node, plan.Aggregate | plan.Series | plan.Values)
+
+
+def _has_derived_day(schema: pa.Schema, view: View) -> bool:
+    """Whether the column `day` is the partition that we make of the timestamp, not one that somebody filled."""
+    if DAY not in view.snapshot.partition_by or schema.names.count(DAY) != 1:
+        return False
+    is_dated = TIMESTAMP in schema.names and pa.types.is_timestamp(schema.field(TIMESTAMP).type)
+    return bool(is_dated and pa.types.is_date32(schema.field(DAY).type))
+
+
+def _check_times(catalog: Catalog, compiled: Compiled) -> None:
+    """A range of time needs a column of times: without one it would leave nothing, and say nothing."""
+    for scan in plan.scans(compiled.node):
+        if scan.since is None and scan.until is None:
+            continue
+        schema = catalog.schema(scan.table, lambda problem: None)
+        if time_column(schema) is None:
+            raise QueryError(f"fetch {scan.table} is asked for a range of time, but {no_time(schema)}")
 
 
 def _timed(report: QueryReport, phase: str, work: Callable[[], Any]) -> Any:

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from coprlake.kernel import I64Array
+from coprlake.predicate.moments import microseconds_of as microseconds_of
 from coprlake.predicate.required import Profile
 from coprlake.records import TIMESTAMP
 from coprlake.sketch.algebra import Program
@@ -61,28 +62,6 @@ def has_times(schema: pa.Schema, column: str = TIMESTAMP) -> bool:
         return False
     kind = schema.field(column).type
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
-
-
-def microseconds_of(times: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Times of any unit, or days, as numbers; nanoseconds are rounded down.
-
-    What 64 bits cannot hold becomes the first or last number that they can: the order stays.
-    """
-    kind = times.type
-    if pa.types.is_dictionary(kind):
-        times, kind = times.cast(kind.value_type), kind.value_type
-    if pa.types.is_timestamp(kind) and kind.unit == "us":
-        return times.cast(pa.int64())
-    if isinstance(times, pa.ChunkedArray):
-        return pa.chunked_array([microseconds_of(chunk) for chunk in times.chunks], pa.int64())
-    factor, divisor = _SCALES["ms" if pa.types.is_date64(kind) else "day" if pa.types.is_date32(kind) else kind.unit]
-    numbers = np.asarray((times.cast(pa.int32()) if pa.types.is_date32(kind) else times).cast(pa.int64()).fill_null(0))
-    limit = np.iinfo(np.int64).max // factor
-    scaled = np.clip(numbers, -limit, limit) * factor if factor > 1 else numbers // divisor
-    return pa.array(scaled, mask=np.asarray(times.is_null()) if times.null_count else None)
-
-
-_SCALES = {"day": (86_400 * 10**6, 1), "s": (10**6, 1), "ms": (10**3, 1), "us": (1, 1), "ns": (1, 10**3)}
 
 
 def time_range(records: pa.Table | pa.RecordBatch, column: str) -> tuple[int, int]:

@@ -4,6 +4,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from coprlake.predicate.moments import microseconds_of
 from coprlake.table.conforming import lake_type
 
 
@@ -30,7 +31,7 @@ def _spark_kind(kind: pa.DataType) -> pa.DataType:
 
 
 def as_spark_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch with types that Spark takes; nanoseconds are cut off, nothing else is lost."""
+    """A batch with types that Spark takes; nanoseconds are rounded down, and times beyond 64 bits become the last."""
     kinds = spark_kinds(batch.schema)
     if kinds == batch.schema.remove_metadata():
         return batch
@@ -41,6 +42,8 @@ def as_spark_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if column.type == kind:
         return column
+    if pa.types.is_timestamp(column.type) and pa.types.is_timestamp(kind):
+        return microseconds_of(column).cast(kind)
     try:
         return column.cast(kind, safe=not pa.types.is_timestamp(kind))
     except pa.ArrowNotImplementedError:

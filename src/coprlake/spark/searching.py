@@ -97,7 +97,9 @@ class SparkSearch(Generic[Claim]):
 
     def shares(self) -> list[Share]:
         """The work of each task."""
-        whole = Share(self.table.uri, self.table.schema, self.schema, self.sought, self.options)
+        # what a task cannot read ends a query; of a search, whose caller gets no report either, it is left out
+        options = replace(self.options, strict=True) if isinstance(self.sought, Necessary) else self.options
+        whole = Share(self.table.uri, self.table.schema, self.schema, self.sought, options)
         return [replace(whole, pieces=pieces) for pieces in divide(self.plan.pieces, self.share_bytes)]
 
     def _by_shares(self, spark: "SparkSession") -> "DataFrame":
@@ -289,7 +291,7 @@ def _planned(
     snapshot = found.snapshot()
     if isinstance(sought, Exact):  # of a query, the language has found the names
         sought = Exact(resolved(sought.predicate, snapshot.schema))
-        options = timed(options, snapshot.schema)
+    options = timed(options, snapshot.schema)
     columns = options.columns
     names = [name for name in snapshot.schema.names if name != DAY] if columns is None else list(columns)
     schema = result_schema(snapshot.schema, names)

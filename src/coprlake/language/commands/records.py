@@ -1,7 +1,7 @@
 """The commands that choose records and put them in order."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from coprlake.language import syntax
@@ -9,7 +9,22 @@ from coprlake.language.commands.pipeline import Pipeline, items, on, some, text_
 from coprlake.language.commands.registry import command
 from coprlake.language.functions import operators
 from coprlake.language.functions.catalog import FUNCTIONS
-from coprlake.language.plan import Apply, Column, Constant, Dedup, Expand, Expr, Filter, Limit, Order, Ref, Sort
+from coprlake.language.plan import (
+    Apply,
+    Column,
+    Constant,
+    Dedup,
+    Expand,
+    Expr,
+    Filter,
+    Limit,
+    Node,
+    Order,
+    Ref,
+    Scan,
+    Sort,
+    inputs,
+)
 from coprlake.language.scope import Scope
 from coprlake.language.syntax import Argument, Command
 from coprlake.language.types import BOOLEAN, STRING
@@ -107,10 +122,24 @@ def _search_condition(pipeline: Pipeline, scope: Scope, node: syntax.Value, exac
     return pipeline.expressions(scope).condition(node)
 
 
+def _unshown(node: Node) -> Iterator[str]:
+    """The columns of the tables that no field shows."""
+    if isinstance(node, Scan):
+        yield from node.unshown
+    for part in inputs(node):
+        yield from _unshown(part)
+
+
 def _anywhere(pipeline: Pipeline, scope: Scope, term: str, exact: bool, span: syntax.Span) -> Expr:
     """The term in any field."""
     if "**" in term or term.count("*") > 64:
         pipeline.fail("at most 64 * in a term, and no two beside each other", span)
+    unsearched = [] if "fieldsKeep" in pipeline.seen else list(dict.fromkeys(_unshown(scope.node)))
+    if unsearched:
+        pipeline.session.warn(
+            f"search does not look into {', '.join(unsearched)}: the language has no type for what is there; "
+            "the command search has (--all-fields)"
+        )
     expressions = pipeline.expressions(scope)
     sides: list[Expr] = []
     for value in scope.fields.values():
@@ -179,7 +208,7 @@ def _limit(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
     "dedup",
     "dedup EXPRESSION, … [, sort:{EXPRESSION desc}]",
     "One record for each different value: the first by `sort:`, or by a `sort` before, or by `timestamp`. "
-    "Of records that are equal in that, the one whose fields are least.",
+    "Of records that are equal in that, the one that is least in the fields that the query goes on to use.",
     parameters=("sort",),
     example='data record(k = "a", v = 1), record(k = "a", v = 2) | dedup k, sort:{v desc}',
     gives=[{"k": "a", "v": 2}],
