@@ -1,0 +1,86 @@
+"""What a review found about what is taken in, and what is left behind."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyspark.sql import SparkSession
+
+import coprlake
+from coprlake.errors import UsageError
+from coprlake.intake.inputs import Walk, list_inputs
+from coprlake.intake.reading import Intake
+from coprlake.spark.folder_stream import stream_folder
+from coprlake.spark.ingesting import ingest
+from tests.spark_sessions import spark as spark
+
+RECORDS = pa.table({"content": ["x", "y"], "p": [1, 2]})
+
+
+def a_table(kind: str, path: Path) -> Path:
+    """A table of a format with a partition, in a folder; returns the folder of the partition."""
+    if kind == "Delta":
+        write_deltalake(path, RECORDS, partition_by=["p"])
+        DeltaTable(path).delete("p = 2")
+        return path / "p=1"
+    part = path / "data" / "p=1"
+    part.mkdir(parents=True)
+    pq.write_table(RECORDS, part / "a.parquet")
+    mark = path / ("metadata/00000-abc.metadata.json" if kind == "Iceberg" else ".hoodie/hoodie.properties")
+    mark.parent.mkdir()
+    mark.write_text("{}")
+    return part
+
+
+@pytest.mark.parametrize("kind", ["Delta", "Iceberg", "Hudi"])
+def test_a_folder_of_a_table_is_not_taken_for_logs(tmp_path: Path, kind: str) -> None:
+    lake = tmp_path / "lake"
+    table = lake / "sales"
+    part = a_table(kind, table)
+    (lake / "plain").mkdir()
+    (lake / "plain" / "a.log").write_text("one\n")
+    links = tmp_path / "links"
+    links.mkdir()
+    (links / "inner").symlink_to(part)
+    for given in (lake, table, part, links / "inner", f"{lake}/**", f"{lake}/*", f"{part}/*.parquet"):
+        with pytest.raises(UsageError, match=f"{kind} table") as failure:
+            list_inputs([given])
+        assert str(table) in str(failure.value) or str(given) in str(failure.value)
+    with pytest.raises(UsageError, match=f"{kind} table"):
+        list_inputs([links], Walk(follow_links=True))
+    with pytest.raises(UsageError, match=f"{kind} table"):
+        Intake([lake])
+    file = next(part.glob("*.parquet"))
+    assert [found.path for found in list_inputs([file, lake / "plain"])] == [str(file), f"{lake}/plain/a.log"]
+    assert len(list_inputs([lake / "plain"])) == 1
+
+
+def test_folders_with_like_names_are_read(tmp_path: Path) -> None:
+    for name in ("_private/a.log", "metadata/b.json", "delta_log/c.log", "hoodie/d.log", ".hidden/_delta_log/e.json"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_text("{}\n")
+    found = [file.source for file in list_inputs([tmp_path / "in"])]
+    assert found == ["_private/a.log", "delta_log/c.log", "hoodie/d.log", "metadata/b.json"]
+
+
+def test_the_error_says_what_to_do(tmp_path: Path) -> None:
+    a_table("Delta", tmp_path / "sales")
+    with pytest.raises(UsageError, match=r"this folder is a Delta table.*coprlake search.*export"):
+        list_inputs([tmp_path / "sales"])
+    with pytest.raises(UsageError, match=r"there is a Delta table in it, at .*sales"):
+        list_inputs([tmp_path])
+    with pytest.raises(UsageError, match=r"this folder is a part of a Delta table at .*sales"):
+        list_inputs([tmp_path / "sales" / "p=1"])
+
+
+def test_spark_refuses_the_folder_of_a_table(spark: SparkSession, tmp_path: Path) -> None:
+    a_table("Delta", tmp_path / "lake" / "sales")
+    target = coprlake.create_table(tmp_path / "target")
+    for folder in (tmp_path / "lake", tmp_path / "lake" / "sales", tmp_path / "lake" / "sales" / "p=1"):
+        with pytest.raises(UsageError, match="Delta table"):
+            ingest(spark, [folder], target)
+        with pytest.raises(UsageError, match="Delta table"):
+            stream_folder(spark, folder, target)
+    assert target.search("").count() == 0
