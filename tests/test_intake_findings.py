@@ -84,3 +84,24 @@ def test_spark_refuses_the_folder_of_a_table(spark: SparkSession, tmp_path: Path
         with pytest.raises(UsageError, match="Delta table"):
             stream_folder(spark, folder, target)
     assert target.search("").count() == 0
+
+
+def test_a_key_of_a_map_is_named_as_text_whatever_its_type(tmp_path: Path) -> None:
+    columns = {
+        "im": pa.array([[(1, "needle"), (2, "other")], [(2, "needle")], None], pa.map_(pa.int64(), pa.string())),
+        "sm": pa.array([[({"a": 1}, "needle")], [], None], pa.map_(pa.struct([("a", pa.int64())]), pa.string())),
+    }
+    (tmp_path / "t").mkdir()
+    pq.write_table(pa.table({"content": ["a", "b", "c"], **columns}), tmp_path / "t" / "a.parquet")
+    table = coprlake.open_table(tmp_path / "t")
+    for _ in ("without an index", "with one"):
+        found = {
+            key: [row["content"] for row in table.search(coprlake.contains("needle", field=f"im[{key}]")).rows()]
+            for key in ("1", "2", "3", "one")
+        }
+        assert found == {"1": ["a"], "2": ["b"], "3": [], "one": []}
+        assert table.search(coprlake.contains("needle", field="im.1")).count() == 1
+        with pytest.raises(UsageError, match="cannot be asked for a key"):
+            table.search(coprlake.contains("needle", field="sm[1]")).count()
+        assert table.search(coprlake.contains("needle", field="sm")).count() == 1
+        table.index()
