@@ -1,6 +1,8 @@
 """What a review found about what is taken in, and what is left behind."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -84,6 +86,64 @@ def test_spark_refuses_the_folder_of_a_table(spark: SparkSession, tmp_path: Path
         with pytest.raises(UsageError, match="Delta table"):
             stream_folder(spark, folder, target)
     assert target.search("").count() == 0
+
+
+TEXT = pa.field("element", pa.string(), nullable=False)
+MEMBER = pa.struct([pa.field("a", pa.string(), nullable=False), pa.field("b", pa.string())])
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        (pa.list_(TEXT), [["x"], [], None], [None]),
+        (pa.map_(pa.string(), TEXT.with_name("value")), [[("k", "x")], [], None], [("k", None)]),
+        (MEMBER, [{"a": "x", "b": None}, None], {"a": None, "b": "y"}),
+        (pa.list_(MEMBER), [[{"a": "x", "b": None}, None], None], [{"a": None, "b": "y"}]),
+        (pa.struct([("m", pa.list_(TEXT))]), [{"m": ["x"]}, {"m": None}, None], {"m": ["x", None]}),
+    ],
+)
+def test_nulls_inside_of_columns_are_refused(tmp_path: Path, kind: pa.DataType, good: list[Any], bad: Any) -> None:
+    schema = pa.schema([("content", pa.string()), ("v", kind)])
+    write_deltalake(tmp_path, pa.table({"content": ["first"], "v": pa.array(good[:1], kind)}, schema=schema))
+    table = coprlake.open_table(tmp_path)
+    loose = _all_nullable(kind)
+    texts = [f"good{number}" for number in range(len(good))]
+    table.append(pa.table({"content": texts, "v": pa.array(good, loose)}))
+    with pytest.raises(UsageError, match=r"v.* must not be null \(NOT NULL\), but 1 value is"):
+        table.append(pa.table({"content": [*texts, "bad"], "v": pa.array([*good, bad], loose)}).slice(1))
+    table.append(pa.table({"content": [*texts, "bad"], "v": pa.array([*good, bad], loose)}).slice(0, len(good)))
+    table.append(pa.table({"content": ["bad", *texts], "v": pa.array([bad, *good], loose)}).slice(1))
+    found = coprlake.open_table(tmp_path).search("good").to_arrow()
+    assert sorted(map(repr, found["v"].to_pylist())) == sorted(map(repr, 3 * good))
+    assert DeltaTable(tmp_path).to_pyarrow_table().num_rows == 1 + 3 * len(good)
+
+
+def _all_nullable(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, _all_nullable(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(_all_nullable(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _all_nullable(field.type)) for field in kind])
+    return kind
+
+
+def test_a_missing_member_that_must_not_be_null_is_refused(tmp_path: Path) -> None:
+    schema = pa.schema([("content", pa.string()), ("v", MEMBER)])
+    write_deltalake(tmp_path, pa.table({"content": ["first"], "v": [{"a": "x", "b": "y"}]}, schema=schema))
+    table = coprlake.open_table(tmp_path)
+    for record in ({"content": "c", "v": {"b": "y"}}, {"content": "c", "v": {"a": None, "b": "y"}}):
+        with pytest.raises(UsageError, match=r"v\.a must not be null"):
+            table.append([record])
+    table.append([{"content": "c", "v": {"a": "z", "b": "y"}}])
+    assert DeltaTable(tmp_path).to_pyarrow_table().num_rows == 2
+
+
+def test_nested_values_that_do_not_fit_become_json(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, pa.table({"content": ["first"], "v": [1]}))
+    coprlake.open_table(tmp_path).append([{"content": "c", "v": {"a": None, "b": [True]}}])
+    (row,) = coprlake.open_table(tmp_path).search("c").rows()
+    assert json.loads(dict(row["attributes"])["v"]) == {"a": None, "b": [True]}
 
 
 def test_a_key_of_a_map_is_named_as_text_whatever_its_type(tmp_path: Path) -> None:
