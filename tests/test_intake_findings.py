@@ -1,6 +1,7 @@
 """What a review found about what is taken in, and what is left behind."""
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import coprlake
 from coprlake.errors import UsageError
 from coprlake.intake.inputs import Walk, list_inputs
 from coprlake.intake.reading import Intake
+from coprlake.query import duck
+from coprlake.query.limits import Limits
 from coprlake.spark.folder_stream import stream_folder
 from coprlake.spark.ingesting import ingest
 from tests.spark_sessions import spark as spark
@@ -165,3 +168,36 @@ def test_a_key_of_a_map_is_named_as_text_whatever_its_type(tmp_path: Path) -> No
             table.search(coprlake.contains("needle", field="sm[1]")).count()
         assert table.search(coprlake.contains("needle", field="sm")).count() == 1
         table.index()
+
+
+LARGE_SORT = "select a from (select md5(i::varchar) || md5((i * 3)::varchar) a from range(2000000) t(i)) order by a"
+
+
+def test_what_a_query_spills_is_private_and_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work, temporary = tmp_path / "work", tmp_path / "temporary"
+    work.mkdir()
+    temporary.mkdir()
+    monkeypatch.chdir(work)
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    database = duck._Database(Limits(threads=1))
+    database.connection.execute("SET memory_limit = '60MiB'")
+    reader = database.connection.sql(LARGE_SORT).to_arrow_reader(1000)
+    assert reader.read_next_batch().num_rows == 1000
+    (folder,) = temporary.iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert any(folder.iterdir()), "nothing was spilled"
+    assert not list(work.iterdir())
+    del reader
+    database.close()
+    assert not list(temporary.iterdir())
+
+
+def test_a_query_with_a_limit_of_memory_spills_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import duckdb
+
+    monkeypatch.chdir(tmp_path)
+    database = duck._Database(Limits(memory_bytes=60 << 20, threads=1))
+    with pytest.raises(duckdb.OutOfMemoryException):
+        database.connection.execute(LARGE_SORT)
+    assert not list(tmp_path.iterdir())
+    database.close()
