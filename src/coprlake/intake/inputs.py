@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from coprlake.errors import NotFoundError, UsageError
+from coprlake.intake.tables import refuse_listed, refuse_tables_above
 
 STDIN = "-"
 _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
@@ -83,7 +84,8 @@ def list_inputs(
 
     Of a folder everything is taken that is a file and not hidden. A link that is named itself is followed; one inside
     of a folder is if it stays inside, or if the walk says so. `recursive` counts where no walk is given. A folder or
-    glob that has no files is an error, as a path that is not there.
+    glob that has no files is an error, as a path that is not there, and as one that leads into a table of Delta,
+    Iceberg or Hudi; a single file of a table may be named.
     """
     if isinstance(inputs, str | PathLike):
         inputs = [inputs]
@@ -157,9 +159,12 @@ def _regular(path: str, source: str) -> InputFile | None:
 
 def _of_folder(folder: str, walk: Walk) -> Iterator[InputFile]:
     files: list[InputFile] = []
+    linked: set[str] = set()
+    refuse_tables_above(folder, [folder])
     root, links_before = os.path.realpath(folder), len(walk.links)
     seen = {root}
     for parent, folders, names in os.walk(folder, followlinks=walk.follow_links):
+        refuse_listed(folder, parent, folders, names)
         folders[:] = sorted(name for name in folders if walk.recursive and not name.startswith("."))
         folders[:] = [name for name in folders if _is_entered(os.path.join(parent, name), root, walk, seen)]  # noqa: PTH118
         paths = [os.path.join(parent, name) for name in sorted(names) if not name.startswith(".")]  # noqa: PTH118
@@ -169,6 +174,9 @@ def _of_folder(folder: str, walk: Walk) -> Iterator[InputFile]:
                 walk.skipped.append(path)
             elif not (os.path.islink(path) and walk.leads_outside(path, root)):  # noqa: PTH114
                 files.append(file)
+            if walk.follow_links:
+                linked.add(os.path.dirname(os.path.realpath(path)))  # noqa: PTH120
+    refuse_tables_above(folder, sorted(linked))
     if not files:
         hint = "" if walk.recursive else "; its folders are not searched without the recursive option"
         if len(walk.links) > links_before:
@@ -192,14 +200,15 @@ def _of_glob(pattern: str, walk: Walk) -> Iterator[InputFile]:
     root = _glob_root(pattern)
     inner_root = os.path.realpath(root)
     count = 0
-    for path in sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207 (relative patterns stay relative)
+    matching = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 (relative patterns stay relative)
+    paths = [path for path in matching if not walk.leads_outside(path, inner_root)]
+    refuse_tables_above(pattern, dict.fromkeys(os.path.dirname(path) for path in paths))  # noqa: PTH120
+    for path in paths:
         inside = [path]
-        if walk.leads_outside(path, inner_root):
-            continue
         if Path(path).is_dir():
             if "**" in pattern or not walk.recursive:
                 continue  # ``**`` names each file already
-            inside = [file.path for file in _of_folder(path, walk)] if any(os.scandir(path)) else []
+            inside = [file.path for file in _of_folder(path, walk)] if os.listdir(path) else []  # noqa: PTH208
         for file in filter(None, (_regular(name, os.path.relpath(name, root)) for name in inside)):
             count += 1
             yield file

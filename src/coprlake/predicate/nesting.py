@@ -7,9 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from coprlake.errors import UsageError
 from coprlake.kernel import I64Array
 from coprlake.predicate.paths import Member, Step, is_list, is_nested
-from coprlake.predicate.texts import as_binary
+from coprlake.predicate.texts import as_binary, is_text
 from coprlake.predicate.typed import valid_rows
 from coprlake.tokens.fingerprint import as_bytes
 
@@ -100,7 +101,7 @@ def _of_key(values: Values, key: str) -> Values:
     """The value that each map has for a key: the first, should it have several."""
     array = values.array
     keys, items = _entries(Values(array, np.arange(len(array))))
-    binary = as_binary(plain(keys))
+    binary = as_binary(_key_texts(plain(keys)))
     entries = np.flatnonzero(
         pa.compute.equal(binary, pa.scalar(as_bytes(key), binary.type)).to_numpy(zero_copy_only=False)
     )
@@ -108,3 +109,20 @@ def _of_key(values: Values, key: str) -> Values:
     is_first = np.ones(len(maps), np.bool_)
     is_first[1:] = maps[1:] != maps[:-1]
     return Values(plain(items.array.take(pa.array(entries[is_first]))), values.rows[maps[is_first]])
+
+
+def _key_texts(keys: pa.Array) -> pa.Array:
+    """Keys as a path names them: numbers, times and the like as text.
+
+    Raises:
+        UsageError: the keys are structs, lists or maps, which have no text.
+    """
+    if is_text(keys.type):
+        return keys
+    try:
+        return keys.cast(pa.string())
+    except pa.ArrowException as error:
+        raise UsageError(
+            f"a map with keys of type {keys.type} cannot be asked for a key; search the column as a whole, or all "
+            "fields"
+        ) from error

@@ -4,6 +4,8 @@ A query with limits of its own has a database to itself while it runs; it is kep
 """
 
 import atexit
+import shutil
+import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -37,6 +39,8 @@ class _Database:
         if limits.memory_bytes is not None:
             settings["memory_limit"] = f"{max(1, limits.memory_bytes // 2**20)}MiB"
             settings["max_temp_directory_size"] = "0KiB"
+        self._spill_folder = None if limits.memory_bytes is not None else _private_folder()
+        settings["temp_directory"] = self._spill_folder or ""  # none: without a word it is the working directory
         if limits.threads is not None:
             settings["threads"] = limits.threads
         self.connection = duckdb.connect(":memory:", config=settings)
@@ -71,6 +75,16 @@ class _Database:
             while self._known:
                 self.connection.remove_function(self._known.pop())
             self.connection.close()
+        if self._spill_folder is not None:
+            shutil.rmtree(self._spill_folder, ignore_errors=True)
+
+
+def _private_folder() -> str | None:
+    """A folder for what does not fit into memory, which nobody else can read; None if there is no place for one."""
+    try:
+        return tempfile.mkdtemp(prefix="coprlake-query-")
+    except OSError:
+        return None
 
 
 def _of_columns(kernel: Kernel) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from coprlake.errors import UsageError
 from coprlake.ingestion import IngestReport
 from coprlake.intake.inputs import InputFile, Walk
+from coprlake.intake.tables import refuse_tables_above, refuse_tables_within
 from coprlake.spark.ingesting import ingest_files
 from coprlake.spark.streaming import StreamSettings, start
 from coprlake.spark.tables import opened
@@ -45,6 +46,7 @@ def stream_folder(
     root = Path(folder).resolve()  # the same folder by another path is the same stream
     if not root.is_dir():
         raise UsageError(f"{folder}: there is no such folder to watch; make it first")
+    refuse_tables_within(str(root))
     reader = spark.readStream.format("binaryFile").schema(_FILE_COLUMNS).option("recursiveFileLookup", "true")
     reader = reader.option("maxFilesPerTrigger", str(settings.limit or 10_000))
     reader = reader.option("maxFileAge", "36500d")  # a file that was written long ago is as welcome as any
@@ -54,6 +56,7 @@ def stream_folder(
         walk = Walk(follow_links=settings.follow_links)
         listed = [_input_file(row, root) for row in batch.collect()]
         found = [file for file in listed if not walk.leads_outside(file.path, str(root))]
+        refuse_tables_above(str(root), dict.fromkeys(str(Path(file.path).parent) for file in found))
         present = [file for file in found if Path(file.path).exists()]  # a task that misses one of these must fail
         report = ingest_files(
             spark,  # not the session of the stream, whose queries cannot adapt to what they find

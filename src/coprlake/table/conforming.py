@@ -276,6 +276,8 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> tuple[pa.RecordBatch, l
 
 def _fitted(column: pa.Array, kind: pa.DataType) -> pa.Array | None:
     """The column with another type, None if a value would be lost; dictionaries of the right values may stay."""
+    if _demands_values(kind):
+        column = column.take(pa.array(np.arange(len(column))))  # Arrow minds nulls that a slice has left out, too
     if column.type == kind or (pa.types.is_dictionary(column.type) and column.type.value_type == kind):
         return column
     if pa.types.is_boolean(column.type) != pa.types.is_boolean(kind):
@@ -284,6 +286,12 @@ def _fitted(column: pa.Array, kind: pa.DataType) -> pa.Array | None:
         return column.cast(kind)
     except pa.ArrowException:
         return None
+
+
+def _demands_values(kind: pa.DataType) -> bool:
+    """Whether something inside must not be null; the keys of maps never are."""
+    inner = [kind.item_field] if pa.types.is_map(kind) else [kind.field(place) for place in range(kind.num_fields)]
+    return any(not field.nullable or _demands_values(field.type) for field in inner)
 
 
 def with_attributes(batch: pa.RecordBatch, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
@@ -304,4 +312,4 @@ def _as_text(column: pa.Array) -> pa.Array:
     try:
         return column.cast(pa.string())
     except pa.ArrowException:
-        return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
+        return pa.array([None if value is None else _text(value) for value in column.to_pylist()], pa.string())

@@ -7,27 +7,12 @@ reads its folder file by file gets those records back, so such a folder is refus
 import os
 from collections.abc import Iterable, Iterator
 from posixpath import dirname
-from typing import Final, NamedTuple
 
 from pyarrow import fs
 
 from coprlake.errors import CoprlakeError, NotFoundError, UnreadableTableError
 from coprlake.files import FileEntry, Folder
-
-DELTA: Final = "Delta"
-ICEBERG: Final = "Iceberg"
-HUDI: Final = "Hudi"
-
-_ICEBERG_FOLDER: Final = "metadata"
-_ICEBERG_ENDINGS: Final = (".metadata.json", ".metadata.json.gz")
-_MARKS: Final = {"_delta_log": DELTA, ".hoodie": HUDI}
-
-
-class Found(NamedTuple):
-    """A table of some format, and its folder."""
-
-    format: str
-    folder: str
+from coprlake.table_formats import DELTA, ICEBERG, ICEBERG_FOLDER, MARKS, Found, is_iceberg
 
 
 def refuse_tables_above(folder: Folder) -> None:
@@ -93,12 +78,12 @@ def _format_of(filesystem: fs.FileSystem, path: str) -> str | None:
     """The format of the table in a folder; None if there is none, or if it cannot be looked at."""
     base = path.rstrip("/")
     try:
-        marks = filesystem.get_file_info([f"{base}/{name}" for name in _MARKS])
-        found = next((_MARKS[info.base_name] for info in marks if info.type == fs.FileType.Directory), None)
+        marks = filesystem.get_file_info([f"{base}/{name}" for name in MARKS])
+        found = next((MARKS[info.base_name] for info in marks if info.type == fs.FileType.Directory), None)
         if found is not None:
             return found
-        selector = fs.FileSelector(f"{base}/{_ICEBERG_FOLDER}", allow_not_found=True)
-        return ICEBERG if any(_is_iceberg(info.base_name) for info in filesystem.get_file_info(selector)) else None
+        selector = fs.FileSelector(f"{base}/{ICEBERG_FOLDER}", allow_not_found=True)
+        return ICEBERG if any(is_iceberg(info.base_name) for info in filesystem.get_file_info(selector)) else None
     except (OSError, CoprlakeError):  # no permission, or a bucket that may not be listed from its root
         return None
 
@@ -107,14 +92,10 @@ def _tables_among(files: Iterable[FileEntry]) -> Iterator[Found]:
     for file in files:
         *parts, own = file.name.split("/")
         for place, part in enumerate(parts):
-            if part in _MARKS:
-                yield Found(_MARKS[part], "/".join(parts[:place]))
-        if parts and parts[-1] == _ICEBERG_FOLDER and _is_iceberg(own):
+            if part in MARKS:
+                yield Found(MARKS[part], "/".join(parts[:place]))
+        if parts and parts[-1] == ICEBERG_FOLDER and is_iceberg(own):
             yield Found(ICEBERG, "/".join(parts[:-1]))
-
-
-def _is_iceberg(name: str) -> bool:
-    return name.endswith(_ICEBERG_ENDINGS)
 
 
 def _advice(format_name: str) -> str:

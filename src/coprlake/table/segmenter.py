@@ -15,7 +15,7 @@ from coprlake.segment.searchable import Searchable
 from coprlake.segment.sidecar import sidecar_name
 from coprlake.table.conforming import conform, tidy
 from coprlake.table.log.actions import NewFile
-from coprlake.table.log.protocol import check_required
+from coprlake.table.log.protocol import check_required, check_required_inside
 from coprlake.table.partitioning import Partition, constants, fresh_name, split, with_day
 
 
@@ -83,6 +83,7 @@ class Segmenter:
         records = tidy(batch)
         if DAY in self._partition_by:
             records = with_day(records)
+        check_required_inside(records, self._schema)
         records, missing = conform(records, self._schema)
         check_required(records, self._schema)
         for new in missing:

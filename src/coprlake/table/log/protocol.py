@@ -3,7 +3,8 @@
 A rule counts where it is in use: a table that merely allows CHECK constraints can be written to until it has one.
 Rules about values (constraints, invariants, generated and identity columns) matter when records are added; rules about
 changes (append-only, the change data feed) when some are taken away. Records that are only moved to other files have
-met all rules before. NOT NULL is checked by whoever has the records: see `check_required`.
+met all rules before. NOT NULL is checked by whoever has the records: see `check_required`
+and `check_required_inside`.
 """
 
 import json
@@ -137,6 +138,42 @@ def check_required(records: pa.RecordBatch, schema: pa.Schema) -> None:
         count = records.column(field.name).null_count if present else records.num_rows
         if count:
             raise _missing(field.name, count)
+
+
+def check_required_inside(records: pa.RecordBatch, schema: pa.Schema) -> None:
+    """Refuse nulls where the table demands values inside of structs, lists and maps.
+
+    To be asked before the records get the types of the table: Arrow casts some of these nulls, and rejects others.
+
+    Raises:
+        UsageError: there is one.
+    """
+    for field in schema:
+        if pa.types.is_nested(field.type) and field.name in records.schema.names:
+            for path, count in _nulls_inside(records.column(field.name), field.type, field.name):
+                if count:
+                    values = "1 value is" if count == 1 else f"{count} values are"
+                    raise UsageError(f"{path} must not be null (NOT NULL), but {values}; nothing was appended")
+
+
+def _nulls_inside(array: pa.Array, kind: pa.DataType, path: str) -> Iterator[tuple[str, int]]:
+    """Each place inside that must not be null, and how many values are; what has another shape is passed over."""
+    parts: list[tuple[str, pa.Field, pa.Array | None]] = []
+    known = len(array) - array.null_count
+    if pa.types.is_struct(kind) and pa.types.is_struct(array.type):
+        members = dict(zip((field.name for field in array.type), array.filter(array.is_valid()).flatten(), strict=True))
+        parts = [(f"{path}.{field.name}", field, members.get(field.name)) for field in kind]
+    elif pa.types.is_map(kind) and pa.types.is_map(array.type):
+        full = array.filter(array.is_valid())
+        first, last = full.offsets[0].as_py(), full.offsets[-1].as_py()
+        parts = [(f"a value of {path}", kind.item_field, full.items.slice(first, last - first))]
+    elif pa.types.is_list(kind) and pa.types.is_list(array.type):
+        parts = [(f"an element of {path}", kind.value_field, array.flatten())]
+    for name, field, inner in parts:
+        if not field.nullable:
+            yield name, known if inner is None else inner.null_count
+        if inner is not None:
+            yield from _nulls_inside(inner, field.type, name)
 
 
 def _missing(name: str, count: int) -> UsageError:
