@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import coprlake
@@ -66,3 +67,16 @@ def test_a_log_with_a_zero_byte_in_a_path_is_an_error(tmp_path: Path) -> None:
     commit.write_text("\n".join(map(json.dumps, actions)))
     with pytest.raises(CoprlakeError):
         coprlake.open_table(tmp_path / "t").search("needle", strict=True).to_arrow()
+
+
+def test_a_column_whose_name_is_not_utf8_is_named_and_not_raised(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    pq.write_table(pa.table({"wordy": ["a"], "content": ["needle"]}), folder / "a.parquet", store_schema=False)
+    whole = (folder / "a.parquet").read_bytes()
+    (folder / "a.parquet").write_bytes(whole.replace(b"wordy", b"\xffordy"))
+    with pytest.raises(CoprlakeError, match=r"a\.parquet"):
+        coprlake.open_table(folder).search("needle").count()
+    with coprlake.Intake([str(folder / "a.parquet")]) as intake:
+        assert sum(batch.num_rows for batch in intake) == 0
+    assert intake.report.unreadable == 1

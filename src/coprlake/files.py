@@ -25,6 +25,10 @@ LOG_UNFINISHED: Final = ".tmp"
 """The same for a file of the log; readers of Delta tables pass over it."""
 
 
+READ_ERRORS: Final = (OSError, pa.ArrowException, UnicodeDecodeError)
+"""What Arrow raises for a damaged Parquet file; the last is for names of columns that are not UTF-8."""
+
+
 class FileEntry(NamedTuple):
     """One file of a listing."""
 

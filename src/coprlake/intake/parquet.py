@@ -7,6 +7,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet
 
+from coprlake.files import READ_ERRORS
 from coprlake.intake.compression import ByteStream
 from coprlake.intake.inputs import InputFile
 from coprlake.intake.mapping import FileMapper
@@ -35,7 +36,7 @@ def read_parquet(
                     copy.write(data)
                 copy.seek(0)
                 yield from _batches(pa.PythonFile(copy, mode="r"), mapper, report, before, stream.bytes_read)
-    except (pa.ArrowInvalid, OSError) as error:
+    except READ_ERRORS as error:
         report.unreadable += 1
         found = str(error).splitlines()[0]
         report.warn(file.path, f"expected a complete Parquet file, found that {found}; records before it were read")

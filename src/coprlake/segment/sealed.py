@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coprlake.errors import CorruptSidecarError, FormatError, NotFoundError, StorageError, UnreadableDataError
-from coprlake.files import Folder, storage_error
+from coprlake.files import READ_ERRORS, Folder, storage_error
 from coprlake.kernel import I64Array, U8Array
 from coprlake.predicate.required import Profile
 from coprlake.records import TIMESTAMP
@@ -169,7 +169,7 @@ class SealedSegment:
         try:
             records = without_views(self._file().read_row_group(batch, columns=stored, use_threads=False))
             self._check_unchanged(self._source())
-        except (OSError, pa.ArrowException) as error:
+        except READ_ERRORS as error:
             raise self._unreadable(error) from error
         for name in names:
             if name in self.constants:
@@ -259,7 +259,7 @@ class SealedSegment:
                 metadata = file.metadata
                 self._check_unchanged(source)
                 schema = without_views(file.schema_arrow.empty_table()).schema.remove_metadata()
-        except (OSError, pa.ArrowException) as error:
+        except READ_ERRORS as error:
             raise self._unreadable(error) from error
         if self.sidecar is not None:
             try:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coprlake.errors import NotFoundError, UnreadableDataError
-from coprlake.files import FileEntry, Folder
+from coprlake.files import READ_ERRORS, FileEntry, Folder
 from coprlake.predicate.texts import is_text, is_text_map
 from coprlake.records import varying
 from coprlake.segment.sealed import SegmentEntry
@@ -78,7 +78,7 @@ class ParquetFolder:
             try:
                 with self.folder.open(file.name) as source:
                     found = pq.read_schema(source)
-            except (OSError, pa.ArrowException) as error:
+            except READ_ERRORS as error:
                 problem = problem or _unreadable(self.folder.path(file.name), error)
                 continue  # whoever reads the file will hear of it
             for one in found.remove_metadata():
