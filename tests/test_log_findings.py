@@ -133,6 +133,28 @@ def test_an_empty_commit_behind_another_writers_checkpoint_is_still_known(tmp_pa
     assert data.exists()
 
 
+def test_the_advice_for_a_commit_behind_a_checkpoint_brings_its_records_back(tmp_path: Path) -> None:
+    path = tmp_path / "logs"
+    backup: list[bytes] = []
+
+    def keep(data: bytes) -> bytes:
+        backup.append(data)
+        return b""
+
+    commit, _ = damaged(path, keep)
+    open_table(path).append(["later"])
+    DeltaTable(path).create_checkpoint()
+    (problem,) = open_table(path).verify().log_problems
+    assert f"restore it from a backup and remove {path}/_delta_log/_last_checkpoint and the checkpoints" in problem
+    commit.write_bytes(backup[0])
+    for file in [path / "_delta_log" / "_last_checkpoint", *checkpoints(path)]:
+        file.unlink()
+    table = open_table(path)
+    table.vacuum(retention_hours=0)
+    assert table.search("acknowledged").count() == 1
+    assert table.search("").count() == 3
+
+
 def test_a_commit_that_is_cut_while_the_table_is_open_is_named(tmp_path: Path) -> None:
     path = tmp_path / "logs"
     table, other = create_table(path), open_table(path)

@@ -98,7 +98,7 @@ def may_be_condensed(folder: Folder) -> bool:
 
 def damaged_commit(folder: Folder, number: int, what: str) -> UnreadableTableError:
     """The error for a commit that `damaged_commits` found, and what to do."""
-    return _commit_problem(folder, number, what)
+    return _commit_problem(folder, number, what, names_in(folder))
 
 
 def _commit_problems(
@@ -106,9 +106,9 @@ def _commit_problems(
 ) -> Iterator[UnreadableTableError]:
     for number, name in sorted(names.commits.items()):
         if sizes[name].size_bytes == 0:
-            yield _commit_problem(folder, number, "an empty file")
+            yield _commit_problem(folder, number, "an empty file", names)
         elif read and (what := _unless_gone(partial(_commit_file_fault, folder, name))):
-            yield _commit_problem(folder, number, what)
+            yield _commit_problem(folder, number, what, names)
 
 
 def _commit_file_fault(folder: Folder, name: str) -> str | None:
@@ -196,7 +196,7 @@ def _gaps(folder: Folder, names: LogNames, whole: list[int]) -> list[UnreadableT
         found = f"no such file, nor {len(missing) - 1} others up to version {missing[-1]}"
         name = commit_name(missing[0]).removeprefix(f"{LOG}/")
         return [_problem(folder, name, "a whole commit", found, "restore them, or a checkpoint, from a backup")]
-    return [_commit_problem(folder, number, "no such file") for number in missing]
+    return [_commit_problem(folder, number, "no such file", names) for number in missing]
 
 
 def _is_readable(names: LogNames, whole: list[int]) -> bool:
@@ -213,7 +213,7 @@ def _checkpoint_advice(folder: Folder, names: LogNames, whole: list[int], name: 
     return "restore it from a backup: the commits that it stands for are gone"
 
 
-def _commit_problem(folder: Folder, number: int, what: str) -> UnreadableTableError:
+def _commit_problem(folder: Folder, number: int, what: str, names: LogNames) -> UnreadableTableError:
     if number == 0:
         advice = (
             "restore it from a backup; if nothing was ever written to this table, remove the folder _delta_log and "
@@ -221,10 +221,22 @@ def _commit_problem(folder: Folder, number: int, what: str) -> UnreadableTableEr
         )
     else:
         advice = (
-            "restore it from a backup, or, to go on without what that commit changed (records, or columns), "
+            f"{_restoring(folder, number, names)}, or, to go on without what that commit changed (records, or columns), "
             """write {"commitInfo":{}} into it"""
         )
     return _problem(folder, commit_name(number).removeprefix(f"{LOG}/"), "a whole commit", what, advice)
+
+
+def _restoring(folder: Folder, number: int, names: LogNames) -> str:
+    """How to bring back the records of a commit: a checkpoint since then may have been made without them."""
+    later = [checkpoint for checkpoint in names.checkpoints if checkpoint >= number]
+    if not later:
+        return "restore it from a backup"
+    start = max((checkpoint for checkpoint in names.checkpoints if checkpoint < number), default=-1)
+    if all(needed in names.commits for needed in range(start + 1, max(names.commits) + 1)):
+        log = folder.path(LOG)
+        return f"restore it from a backup and remove {log}/{POINTER} and the checkpoints of version {number} and later"
+    return f"restore it and the checkpoints of version {number} and later from a backup"
 
 
 def _problem(folder: Folder, name: str, expected: str, found: str, advice: str) -> UnreadableTableError:
