@@ -221,7 +221,7 @@ def _commit_problem(folder: Folder, number: int, what: str, names: LogNames) -> 
         )
     else:
         advice = (
-            f"{_restoring(folder, number, names)}, or, to go on without what that commit changed (records, or columns), "
+            f"{_restoring(folder, number, names)}, or, to go on without the records or columns of that commit, "
             """write {"commitInfo":{}} into it"""
         )
     return _problem(folder, commit_name(number).removeprefix(f"{LOG}/"), "a whole commit", what, advice)
