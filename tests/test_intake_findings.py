@@ -1,6 +1,8 @@
 """What a review found about what is taken in, and what is left behind."""
 
+import errno
 import json
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,13 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 import coprlake
-from coprlake.errors import UsageError
+from coprlake import files
+from coprlake.errors import StorageError, UsageError
 from coprlake.intake.inputs import Walk, list_inputs
 from coprlake.intake.reading import Intake
 from coprlake.query import duck
 from coprlake.query.limits import Limits
+from coprlake.spark.checkpoints import sync_checkpoint
 from coprlake.spark.folder_stream import stream_folder
 from coprlake.spark.ingesting import ingest
 from tests.spark_sessions import spark as spark
@@ -201,3 +205,48 @@ def test_a_query_with_a_limit_of_memory_spills_nothing(tmp_path: Path, monkeypat
         database.connection.execute(LARGE_SORT)
     assert not list(tmp_path.iterdir())
     database.close()
+
+
+def test_a_checkpoint_is_synced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    sync, is_broken = files._sync_path, False
+
+    def recorded(name: str) -> None:
+        if is_broken and name.endswith("/offsets"):
+            raise OSError(errno.EIO, "broken", name)
+        sync(name)
+        told.append(name)
+
+    def synced() -> set[str]:
+        told.clear()
+        sync_checkpoint(f"file:{root}")
+        inside = [Path(name).relative_to(root).as_posix() for name in told if Path(name).is_relative_to(root)]
+        assert len(inside) == len(set(inside))
+        return set(inside) | {"above" for name in told if not Path(name).is_relative_to(root)}
+
+    def write(name: str, text: str = "v1") -> None:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+    monkeypatch.setattr(files, "_sync_path", recorded)
+    root = tmp_path / "a" / "checkpoint"
+    write("metadata")
+    write("offsets/0")
+    write("sources/0/0")
+    assert synced() == {"metadata", "offsets", "offsets/0", "sources", "sources/0", "sources/0/0", ".", "above"}
+    assert {str(path) for path in root.parents} <= set(told), "the names of new folders above must survive, too"
+    assert synced() == set()
+    write("commits/0")
+    write("offsets/1")
+    is_broken = True
+    with pytest.raises(StorageError):
+        synced()
+    is_broken = False
+    assert synced() == {"commits", "commits/0", "offsets", "offsets/1", "."}, "what failed is not done"
+    write("offsets/1", "longer")
+    (root / "offsets" / "0").unlink()
+    assert synced() == {"offsets", "offsets/1", "."}
+    shutil.rmtree(root)
+    write("metadata", "another")
+    write("offsets/0")
+    assert synced() == {"metadata", "offsets", "offsets/0", ".", "above"}, "another checkpoint in the same place"

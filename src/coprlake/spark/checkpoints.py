@@ -5,8 +5,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from coprlake.errors import NotFoundError, StorageError, UsageError
-from coprlake.files import Folder
+from coprlake.files import FileEntry, Folder
 from coprlake.table.log.delta_log import DeltaLog
+
+_synced: dict[str, frozenset[FileEntry]] = {}
+"""What this process knows to be on disk, by the checkpoint's folder; see `sync_checkpoint`."""
 
 
 def application_of(checkpoint: str, log: DeltaLog, name: str = "") -> str:
@@ -44,18 +47,42 @@ def sync_checkpoint(checkpoint: str) -> None:
 
     A batch must not be in the table before that: with a checkpoint that has lost it, Spark would give its number to
     other records, which would then be taken for done, or it would begin anew under another id, and double everything.
+
+    What this process has synced and is as it was, by name, size and time, is not synced again. The folders above the
+    checkpoint are synced once, and again if it was made anew.
     """
     folder = _folder(checkpoint)
     if not folder.is_local:
         return
-    logs = [entry.name for log in ("offsets", "sources", "commits") for entry in folder.list(log)]
-    above = {str(parent) for name in logs for parent in Path(name).parents if str(parent) != "."}
-    for name in ["metadata", *logs, *sorted(above), ""]:
-        with suppress(NotFoundError):  # Spark removes old files meanwhile
+    known = _synced.get(folder.root, frozenset())
+    present = {entry for log in ("offsets", "sources", "commits") for entry in folder.list(log)}
+    identity = _metadata(folder)
+    new = sorted(present - known)
+    above = {str(parent) for entry in new for parent in Path(entry.name).parents if str(parent) != "."}
+    is_new = identity is None or identity not in known
+    if not (new or is_new):
+        return
+    gone = set()
+    for name in [*(["metadata"] if is_new else []), *(entry.name for entry in new), *sorted(above), ""]:
+        try:
             folder.sync_file(name)
-    for parent in Path(folder.root).parents:
-        with suppress(StorageError):  # a folder that we may pass through and not read was not made by us
-            Folder.of(parent).sync_file("")
+        except NotFoundError:  # Spark removes old files meanwhile
+            gone.add(name)
+    if is_new:
+        for parent in Path(folder.root).parents:
+            with suppress(StorageError):  # a folder that we may pass through and not read was not made by us
+                Folder.of(parent).sync_file("")
+    present |= {identity} if identity is not None else set()
+    _synced[folder.root] = frozenset(entry for entry in present if entry.name not in gone)
+
+
+def _metadata(folder: Folder) -> FileEntry | None:
+    """The file with the id of the query, which is written once for a checkpoint; None if it is not there."""
+    try:
+        status = Path(folder.path("metadata")).stat()
+    except OSError:
+        return None
+    return FileEntry("metadata", status.st_size, status.st_mtime_ns)
 
 
 def _folder(checkpoint: str) -> Folder:
