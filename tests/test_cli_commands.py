@@ -176,6 +176,10 @@ def test_a_table_is_not_ingested_into_itself(run: Run, log: Path, tmp_path: Path
     assert run("ingest", log, "--into", tmp_path / "t").exit_code == 0
     result = run("ingest", tmp_path, "--into", tmp_path / "t")
     assert result.exit_code == 2
+    assert str(tmp_path / "t") in result.stderr
+    own = next((tmp_path / "t").rglob("*.parquet"))
+    result = run("ingest", own, "--into", tmp_path / "t")
+    assert result.exit_code == 2
     assert "file of the table itself" in result.stderr
 
 

@@ -7,6 +7,7 @@ import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
 from coprlake import QueryError, UsageError, create_table, open_table
 from coprlake.predicate.predicates import Compare, Contains, Equals, OneOf
@@ -119,3 +120,14 @@ def test_lists_of_times_are_queried_whoever_reads_the_files(
     monkeypatch.setattr(duck_scan, "LITTLE_BYTES", 0)  # DuckDB reads the files itself where it can
     assert table.query(query).arrow() == here
     assert _ids(here) == [1]
+
+
+@pytest.mark.parametrize("partition_by", [None, "source"])
+def test_rows_of_a_table_whose_columns_the_language_cannot_show_are_counted(
+    tmp_path: Path, partition_by: str | None
+) -> None:
+    data = pa.table({"timestamp": [b"x", b"y"], "source": ["a", "b"], "raw": [b"1", b"2"]})
+    write_deltalake(str(tmp_path / "logs"), data, partition_by=partition_by)
+    query = "fetch logs | summarize n = countIf(isFalseOrNull(isNotNull(absent)))"
+    for use_sketches in (True, False):
+        assert list(open_table(tmp_path / "logs").query(query, use_sketches=use_sketches).rows()) == [{"n": 2}]

@@ -138,12 +138,14 @@ class TableScan:
         own = self._needs.scan.columns
         kinds = {name: own[name].type for name in schema.names if name in own}
         places = {name: f"c{i}" for i, name in enumerate(kinds)}
-        fields = pa.schema([(places[name], carried_type(kind)) for name, kind in kinds.items()])
+        fields = pa.schema(
+            [(places[name], carried_type(kind)) for name, kind in kinds.items()] or [("rows", pa.null())]
+        )
 
         def batches() -> Iterator[pa.RecordBatch]:
             for batch in read():
                 columns = [_checked_text(name, carried(batch.column(name), kind)) for name, kind in kinds.items()]
-                yield pa.record_batch(columns, fields)
+                yield pa.record_batch(columns or [pa.nulls(batch.num_rows)], fields)  # rows that are only counted
 
         data = hold.handed_over(fields, batches)
         if isinstance(data, Stream):
