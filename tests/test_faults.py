@@ -1,11 +1,15 @@
 """Disks that fail, clocks that jump and crowds of processes: nothing is lost, and every error is a clear one."""
 
 import errno
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from coprlake.errors import CoprlakeError
+from coprlake.errors import CoprlakeError, StorageError
+from coprlake.segment.scratch import ScratchFile
+from coprlake.sketch.spilling import SketchWriter
 from coprlake.testing.torture import faults
 from coprlake.testing.torture.deaths.lives import LATE, LINK, READ, RENAME, SYNC, Fault, Lives
 from coprlake.testing.torture.outcome import Outcome
@@ -110,3 +114,16 @@ def test_a_search_that_hides_what_it_missed_is_noticed(tmp_path: Path) -> None:
 def test_a_commit_that_looks_for_no_conflict_is_noticed(tmp_path: Path) -> None:
     outcome = faults.run(9, 90, tmp_path, cases=25, setup=NO_CONFLICTS, enough=1, kinds=["crowd"])
     assert outcome.failures
+
+
+@pytest.mark.parametrize("name", ["mkstemp", "TemporaryDirectory"])
+def test_a_temporary_file_that_cannot_be_made_is_an_error_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(tempfile, name, fail)
+    make = {"mkstemp": lambda: ScratchFile(tmp_path / "scratch"), "TemporaryDirectory": SketchWriter()._spill}[name]
+    with pytest.raises(StorageError, match="Input/output error"):
+        make()

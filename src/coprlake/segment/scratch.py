@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from coprlake.files import storage_error
+
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -18,10 +20,13 @@ class ScratchFile:
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
-        if folder is not None:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-        self._descriptor, path = tempfile.mkstemp(prefix="coprlake-", dir=folder)
-        os.unlink(path)  # noqa: PTH108
+        try:
+            if folder is not None:
+                Path(folder).mkdir(parents=True, exist_ok=True)
+            self._descriptor, path = tempfile.mkstemp(prefix="coprlake-", dir=folder)
+            os.unlink(path)  # noqa: PTH108
+        except OSError as error:
+            raise storage_error(f"{folder or tempfile.gettempdir()}: a temporary file", error) from error
         weakref.finalize(self, os.close, self._descriptor)
         self._offsets = [0]
 
@@ -48,4 +53,8 @@ class ScratchFile:
     def read(self, number: int) -> pa.Table:
         """A batch by its number; several threads may read, also while another appends."""
         start, end = self._offsets[number], self._offsets[number + 1]
-        return pa.ipc.open_stream(os.pread(self._descriptor, end - start, start)).read_all()
+        try:
+            data = os.pread(self._descriptor, end - start, start)
+        except OSError as error:
+            raise storage_error("the temporary file of the segment", error) from error
+        return pa.ipc.open_stream(data).read_all()

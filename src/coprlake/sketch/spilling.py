@@ -9,6 +9,7 @@ import numpy as np
 
 from coprlake.config import FULL_SIGNATURE_BITS, MEMORY_LIMIT_BYTES, SHORT_LIST_POSTINGS, SIGNATURE_BITS
 from coprlake.errors import UsageError
+from coprlake.files import storage_error
 from coprlake.kernel import I64Array, U16Array, U32Array
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.sketch.merge import add_sealed
@@ -161,7 +162,10 @@ class SketchWriter(Sketch):
     def _spill(self) -> None:
         """Seal the mutable sketch with whole fingerprints, and begin a new one."""
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="coprlake-spill-", dir=self._spill_parent)
+            try:
+                self._folder = tempfile.TemporaryDirectory(prefix="coprlake-spill-", dir=self._spill_parent)
+            except OSError as error:
+                raise storage_error(f"{self._spill_parent or tempfile.gettempdir()}: a folder", error) from error
         path = Path(self._folder.name) / f"{len(self._spilled):06d}.copr"
         seal(self._mutable, path, signature_bits=FULL_SIGNATURE_BITS)
         self._spilled.append(SealedSketch.open(path, may_copy=False))  # a spill is to save memory
