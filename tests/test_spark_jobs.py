@@ -282,8 +282,11 @@ def test_what_is_no_file_of_every_machine_is_refused(spark: SparkSession, tmp_pa
             lake.ingest(spark, [name], table)
     with pytest.raises(NotFoundError):
         lake.ingest(spark, [tmp_path / "nothing.log"], table)
+    (tmp_path / "app.log").write_text("one line\n")
     with pytest.raises(NotFoundError):
-        lake.ingest(spark, [tmp_path], tmp_path / "no table")
+        lake.ingest(spark, [tmp_path / "app.log"], tmp_path / "no table")
+    with pytest.raises(UsageError, match="Delta table"):
+        lake.ingest(spark, [tmp_path], table)
     assert ingesting.ingest_files(spark, [], table).row_count == 0
     assert table.version == 0
 
