@@ -100,8 +100,8 @@ def test_generated_predicates_are_decided_as_by_the_oracle(evaluate: Evaluate) -
     some: list[Predicate] = list(dict.fromkeys(drawn(predicates(known, max_leaves=3), 180)))
     table = pa.Table.from_pylist(some_rows, ROW_SCHEMA)
     found = evaluate(some, table, False)
-    assert sum(answers is not None for answers in found) > 80  # of 200 or so: the rest goes to our own tasks
-    assert sum(any(answers) for answers in found if answers is not None) > 80
+    assert sum(answers is not None for answers in found) > 80  # of 180; the rest goes to our own tasks
+    assert sum(any(answers) for answers in found if answers is not None) > 50
     for predicate, answers in zip(some, found, strict=True):
         if answers is not None:
             wrong = [
