@@ -69,7 +69,7 @@ def torture(name: str, seed: int, seconds: float, folder: Path, cases: int | Non
     try:
         module = import_module(f"coprlake.testing.torture.{name}")
     except ModuleNotFoundError as error:
-        return _broken(seed, name, f"unknown torture: {error}", began)
+        return _broken(seed, name, f"there is no such torture: {error}", began)
     (folder / name).mkdir(parents=True, exist_ok=True)
     try:
         with _progress(name):
