@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
@@ -179,7 +180,7 @@ class TableScan:
         return groups
 
     def _kinds(self, segment: SealedSegment, columns: list[str]) -> tuple[Any, ...] | None:
-        own = segment.metadata.schema.to_arrow_schema()
+        own = segment.footer.columns.to_arrow_schema()
         wanted = list(dict.fromkeys([*columns, *([self._options.time_column] if self._options.is_bounded else [])]))
         fixed: Mapping[str, pa.Scalar] = constants(segment.entry.partition, self._schema)
         lowered = [name.lower() for name in own.names]
@@ -342,17 +343,12 @@ def _fits(segment: SealedSegment, name: str, kind: pa.DataType) -> bool:
     """Whether times fit into 64 bits as microseconds; DuckDB takes no others."""
     if not pa.types.is_timestamp(kind) or kind.unit not in ("s", "ms"):
         return True
-    metadata = segment.metadata
-    place = next((i for i in range(metadata.num_columns) if metadata.schema.column(i).path == name), None)
-    if place is None:
+    chunks = segment.chunks(name)
+    if chunks is None:
         return False
-    for number in range(metadata.num_row_groups):
-        statistics = metadata.row_group(number).column(place).statistics
-        if statistics is not None and statistics.has_min_max:
-            ends = (statistics.min_raw, statistics.max_raw)  # in milliseconds: Parquet has no seconds
-            if max(map(abs, ends)) > FOREVER[1] // 1000:
-                return False
-    return True
+    ends = chunks[chunks["has_range"] == 1][["minimum", "maximum"]]  # in milliseconds: Parquet has no seconds
+    furthest = FOREVER[1] // 1000
+    return bool(np.all(ends["minimum"] >= -furthest) and np.all(ends["maximum"] <= furthest))
 
 
 def _union(parts: list[exp.Expression]) -> exp.Expression:

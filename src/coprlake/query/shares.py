@@ -184,7 +184,7 @@ _NOT_ASKED = NotFoundError("the planner has asked the sidecar; here it is not ne
 
 def _units(segment: SealedSegment, piece: Piece, options: SearchOptions) -> Iterator[Unit]:
     """The batches to open, as the executor wants them."""
-    count = segment.metadata.num_row_groups
+    count = segment.footer.batch_count
     batches: I64Array
     if piece.batches is None or piece.batch_count != count:  # a sidecar of other data rules nothing out
         number, parts = piece.part

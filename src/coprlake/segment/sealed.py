@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -16,6 +17,7 @@ from coprlake.files import READ_ERRORS, Folder, storage_error
 from coprlake.kernel import I64Array, U8Array
 from coprlake.predicate.required import Profile
 from coprlake.records import TIMESTAMP
+from coprlake.segment.footer import Footer
 from coprlake.segment.open_files import OPEN_FILES
 from coprlake.segment.page import page_bytes
 from coprlake.segment.searchable import ALWAYS, NO_PROFILE, has_times, microseconds_of
@@ -64,7 +66,7 @@ class SealedSegment:
         self._folder = folder
         self.constants: Mapping[str, pa.Scalar] = constants if constants is not None else {}
         self._lock = threading.Lock()
-        self._metadata: pq.FileMetaData | None = None
+        self._footer: Footer | None = None
         self._schema: pa.Schema | None = None
         self._places: dict[str, int] | None = None
 
@@ -87,19 +89,19 @@ class SealedSegment:
         return NO_PROFILE if sidecar is None else sidecar.profile
 
     @property
-    def metadata(self) -> pq.FileMetaData:
+    def footer(self) -> Footer:
         """The footer of the data file."""
-        if self._metadata is None:
+        if self._footer is None:
             with self._lock:
-                if self._metadata is None:
+                if self._footer is None:
                     self._read_footer()
-        assert self._metadata is not None
-        return self._metadata
+        assert self._footer is not None
+        return self._footer
 
     @property
     def schema(self) -> pa.Schema:
         """The columns of the records: of the file, and of the partition."""
-        _ = self.metadata
+        _ = self.footer
         assert self._schema is not None
         return self._schema
 
@@ -107,7 +109,7 @@ class SealedSegment:
     def batch_count(self) -> int:
         """Row groups of the data file."""
         sidecar = self.sidecar
-        return self.metadata.num_row_groups if sidecar is None else sidecar.description.batch_count
+        return self.footer.batch_count if sidecar is None else sidecar.description.batch_count
 
     def candidates(self, program: Program) -> I64Array:
         """The batches that the sketch leaves; all of them if there is none or it turns out to be damaged."""
@@ -147,25 +149,26 @@ class SealedSegment:
 
     def times(self, column: str = TIMESTAMP) -> tuple[I64Array, I64Array]:
         """First and last time of each batch, from the statistics in the footer."""
-        metadata = self.metadata
-        both = np.tile(np.array(ALWAYS, np.int64), (metadata.num_row_groups, 1))
+        footer = self.footer
+        both = np.tile(np.array(ALWAYS, np.int64), (footer.batch_count, 1))
         place = self._column_places().get(column)
-        is_stored = place is not None and has_times(self.schema, column) and column not in self.constants
-        kind = _stored_type(metadata.schema.column(place)) if is_stored else None
+        if place is None or not has_times(self.schema, column) or column in self.constants:
+            return both[:, 0], both[:, 1]
+        kind = _stored_type(footer.columns.column(place))
         if kind is None:
             return both[:, 0], both[:, 1]
-        for number in range(metadata.num_row_groups):
-            statistics = metadata.row_group(number).column(place).statistics
-            if statistics is not None and statistics.has_min_max and statistics.null_count == 0:
-                raw = pa.array([statistics.min_raw, statistics.max_raw], kind[0]).cast(kind[1])
-                both[number] = microseconds_of(raw).to_numpy()
+        chunks = footer.chunks(place)
+        known = (chunks["has_range"] == 1) & (chunks["null_count"] == 0)
+        for side, name in enumerate(("minimum", "maximum")):
+            stored = pa.array(chunks[name][known]).cast(kind[0]).cast(kind[1])
+            both[known, side] = microseconds_of(stored).to_numpy()
         return both[:, 0], both[:, 1]
 
     def read(self, batch: int, columns: Sequence[str]) -> pa.Table:
         """Some columns of a row group, those of the partition too."""
         names = [name for name in columns if name in self.schema.names]
         stored = [name for name in names if name not in self.constants]
-        row_count = self.metadata.row_group(batch).num_rows
+        row_count = self.footer.rows_of(batch)
         try:
             records = without_views(self._file().read_row_group(batch, columns=stored, use_threads=False))
             self._check_unchanged(self._source())
@@ -182,7 +185,7 @@ class SealedSegment:
 
     def _open_file(self) -> pq.ParquetFile:
         is_remote = not self._folder.is_local  # then it pays to ask for all columns at once
-        return pq.ParquetFile(self._source(), metadata=self.metadata, pre_buffer=is_remote)
+        return pq.ParquetFile(self._source(), metadata=self.footer.for_arrow, pre_buffer=is_remote)
 
     def _source(self) -> pa.NativeFile:
         return OPEN_FILES.get((self, "source"), lambda: self._folder.open(self.name))
@@ -211,7 +214,7 @@ class SealedSegment:
         if place is None or column in self.constants:
             return None
         try:
-            page = page_bytes(self._source(), self.metadata.row_group(batch).column(place))
+            page = page_bytes(self._source(), self.footer.chunks(place)[batch])
             self._check_unchanged(self._source())
             return page
         except OSError as error:
@@ -220,15 +223,19 @@ class SealedSegment:
     def _column_places(self) -> dict[str, int]:
         """The number of each column that is not nested."""
         if self._places is None:
-            columns = self.metadata.schema
+            columns = self.footer.columns
             self._places = {columns.column(number).path: number for number in range(len(columns))}
         return self._places
 
+    def chunks(self, column: str) -> npt.NDArray[np.void] | None:
+        """What the footer says of a column that is not nested, by row group; None if the file has none."""
+        place = self._column_places().get(column)
+        return None if place is None else self.footer.chunks(place)
+
     def stored_bytes(self, batch: int, columns: Sequence[str]) -> int:
         """The compressed size of these columns."""
-        group = self.metadata.row_group(batch)
         places = [place for path, place in self._column_places().items() if path.partition(".")[0] in columns]
-        return sum(group.column(place).total_compressed_size for place in places)
+        return sum(max(0, int(self.footer.chunks(place)[batch]["compressed_bytes"])) for place in places)
 
     def close(self) -> None:
         """Let go of the sidecar."""
@@ -255,22 +262,21 @@ class SealedSegment:
             with self._folder.open(self.name) as source:
                 if source.size() != self.entry.data_bytes:
                     raise self._unreadable(f"{source.size()} bytes")
-                file = pq.ParquetFile(source)
-                metadata = file.metadata
+                footer = Footer(source, self.entry.data_bytes)
                 self._check_unchanged(source)
-                schema = without_views(file.schema_arrow.empty_table()).schema.remove_metadata()
+                schema = without_views(footer.schema.empty_table()).schema.remove_metadata()
         except READ_ERRORS as error:
             raise self._unreadable(error) from error
         if self.sidecar is not None:
             try:
-                self.sidecar.check_batch_count(metadata.num_row_groups)
+                self.sidecar.check_batch_count(footer.batch_count)
             except CorruptSidecarError as error:
                 self.distrust(error)
         for name, value in self.constants.items():
             if name not in schema.names:
                 schema = schema.append(pa.field(name, value.type))
         self._schema = schema
-        self._metadata = metadata
+        self._footer = footer
 
     def exists(self) -> bool:
         """Whether the data file is there; taken for granted where asking takes a journey."""

@@ -150,7 +150,7 @@ def _delete_once(
     try:
         for segment in segments:
             if doomed.is_whole(segment):
-                report.rows += segment.metadata.num_rows if segment.entry.row_count is None else segment.entry.row_count
+                report.rows += segment.footer.row_count if segment.entry.row_count is None else segment.entry.row_count
                 report.files_dropped += 1
                 removed.append(segment)
             elif doomed.may_touch(segment):

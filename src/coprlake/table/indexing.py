@@ -71,7 +71,7 @@ def index(
 def _is_sound(segment: SealedSegment, rules: Rules | None) -> bool:
     """Whether the sidecar is there, passes every check, and is of these rules if any are given."""
     try:
-        _ = segment.metadata  # may find that the sidecar is of other data
+        _ = segment.footer  # may find that the sidecar is of other data
         if segment.sidecar is not None:
             segment.sidecar.sketch.verify()
     except FormatError:
@@ -82,7 +82,7 @@ def _is_sound(segment: SealedSegment, rules: Rules | None) -> bool:
 
 
 def _index_segment(folder: Folder, segment: SealedSegment, plan: IndexPlan, report: IndexReport) -> None:
-    batch_count = segment.metadata.num_row_groups
+    batch_count = segment.footer.batch_count
     if batch_count > POSTING_LIMIT:
         report.problems.append(f"{segment.name}: has {batch_count} row groups; a sketch knows {POSTING_LIMIT} at most")
         return
@@ -98,7 +98,7 @@ def _index_segment(folder: Folder, segment: SealedSegment, plan: IndexPlan, repo
         bits = signature_bits(plan.rules, mergeable=raw_bytes < MERGEABLE_BYTES)
         pieces, _ = encode(sketch.merged(), signature_bits=bits, rules=RULE_SETS[plan.rules])
     entry = segment.entry
-    description = indexer.describe(entry.name, entry.data_bytes, segment.metadata.num_rows, batch_count, raw_bytes)
+    description = indexer.describe(entry.name, entry.data_bytes, segment.footer.row_count, batch_count, raw_bytes)
     sidecar = encode_sidecar(pieces, replace(description, modified_ns=entry.modified_ns))
     folder.write(sidecar_name(segment.name), sidecar)
     report.indexed += 1

@@ -47,11 +47,11 @@ def verify(segments: Sequence[SealedSegment], *, deep: bool = False, progress: P
 
 def _verify_data(segment: SealedSegment, report: VerifyReport, *, deep: bool) -> None:
     try:
-        rows = segment.metadata.num_rows
+        rows = segment.footer.row_count
         report.rows += rows
         if segment.entry.row_count not in (None, rows):
             report.data_problems.append(f"{segment.name}: has {rows} records; the log says {segment.entry.row_count}")
-        for batch in range(segment.metadata.num_row_groups if deep else 0):
+        for batch in range(segment.footer.batch_count if deep else 0):
             segment.read(batch, segment.schema.names)
     except CoprlakeError as error:
         report.data_problems.append(str(error))
@@ -63,7 +63,7 @@ def _verify_sidecar(segment: SealedSegment, report: VerifyReport, *, deep: bool)
         return
     try:
         segment.sidecar.sketch.verify()
-        described, rows = segment.sidecar.description, segment.metadata.num_rows
+        described, rows = segment.sidecar.description, segment.footer.row_count
         if segment.sidecar is None:  # reading the footer found that it belongs to other data
             report.sidecar_problems.append(str(segment.sidecar_problem))
         elif described.row_count != rows:

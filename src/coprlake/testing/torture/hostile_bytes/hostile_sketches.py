@@ -268,5 +268,5 @@ class Sidecars(Kind):
         if must_be_right and data != self.sound_bytes and segment.sidecar_problem is None:
             return "nobody said that the sidecar is damaged"
         if segment.sidecar is not None:
-            _ = segment.metadata
+            _ = segment.footer
         return None

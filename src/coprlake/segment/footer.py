@@ -1,0 +1,73 @@
+"""The footer of a Parquet file: its columns and row groups, read once."""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coprlake.segment.column_chunks import column_chunks
+
+_TAIL_BYTES: Final = 64 << 10
+"""How much of the end is read at once; few footers are longer."""
+_FRAME_BYTES: Final = 8
+"""The length of the footer and the magic number, behind it."""
+
+
+class Footer:
+    """A footer that was read.
+
+    Arrow's own description (`FileMetaData`) stays inside, because asking it about a column chunk may end the process
+    (`coprlake.segment.column_chunks`).
+
+    Args:
+        source: the open file.
+        size: its bytes.
+
+    Raises:
+        OSError, pa.ArrowException: it is not the footer of a Parquet file.
+    """
+
+    def __init__(self, source: pa.NativeFile, size: int) -> None:
+        tail = source.read_at(min(size, _TAIL_BYTES), max(0, size - _TAIL_BYTES))
+        footer_bytes = int.from_bytes(tail[-_FRAME_BYTES:-4], "little")
+        missing = footer_bytes + _FRAME_BYTES - len(tail)
+        if 0 < missing <= size - len(tail):
+            tail = source.read_at(missing, size - len(tail) - missing) + tail
+        file = pq.ParquetFile(pa.BufferReader(tail))  # raises if anything is wrong with it
+        self._metadata = file.metadata
+        self.schema: pa.Schema = file.schema_arrow
+        self._bytes = np.frombuffer(tail, np.uint8)[len(tail) - _FRAME_BYTES - footer_bytes : -_FRAME_BYTES]
+        self._chunks: dict[int, npt.NDArray[np.void]] = {}
+
+    @property
+    def row_count(self) -> int:
+        """Rows of the file."""
+        return int(self._metadata.num_rows)
+
+    @property
+    def batch_count(self) -> int:
+        """Row groups of the file."""
+        return int(self._metadata.num_row_groups)
+
+    @property
+    def columns(self) -> pq.ParquetSchema:
+        """The columns as they are stored: members of nested ones each have a place of their own."""
+        return self._metadata.schema
+
+    @property
+    def for_arrow(self) -> pq.FileMetaData:
+        """What Arrow needs to read the file."""
+        return self._metadata
+
+    def rows_of(self, batch: int) -> int:
+        """Rows of a row group."""
+        return int(self._metadata.row_group(batch).num_rows)
+
+    def chunks(self, place: int) -> npt.NDArray[np.void]:
+        """The chunks of the column at this place among the stored ones, by row group."""
+        found = self._chunks.get(place)
+        if found is None:
+            found = self._chunks[place] = column_chunks(self._bytes, place, self.batch_count)
+        return found
