@@ -339,13 +339,18 @@ def _is_simple(kind: pa.DataType) -> bool:
 
 
 def _fits(segment: SealedSegment, name: str, kind: pa.DataType) -> bool:
-    """Whether times fit into 64 bits as microseconds; DuckDB takes no others."""
-    if not pa.types.is_timestamp(kind) or kind.unit not in ("s", "ms"):
+    """Whether times fit into 64 bits as microseconds; DuckDB takes no others.
+
+    Times that are stored as INT96, as Spark does, have no statistics that could tell.
+    """
+    if not pa.types.is_timestamp(kind) or kind.unit == "us":
         return True
     metadata = segment.metadata
     place = next((i for i in range(metadata.num_columns) if metadata.schema.column(i).path == name), None)
-    if place is None:
+    if place is None or metadata.schema.column(place).physical_type == "INT96":
         return False
+    if kind.unit == "ns":
+        return True
     for number in range(metadata.num_row_groups):
         statistics = metadata.row_group(number).column(place).statistics
         if statistics is not None and statistics.has_min_max:

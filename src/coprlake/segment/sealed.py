@@ -15,7 +15,7 @@ from coprlake.errors import CorruptSidecarError, FormatError, NotFoundError, Sto
 from coprlake.files import READ_ERRORS, Folder, storage_error
 from coprlake.kernel import I64Array, U8Array
 from coprlake.predicate.required import Profile
-from coprlake.records import TIMESTAMP
+from coprlake.records import INT96_UNIT, TIMESTAMP
 from coprlake.segment.open_files import OPEN_FILES
 from coprlake.segment.page import page_bytes
 from coprlake.segment.searchable import ALWAYS, NO_PROFILE, has_times, microseconds_of
@@ -182,7 +182,9 @@ class SealedSegment:
 
     def _open_file(self) -> pq.ParquetFile:
         is_remote = not self._folder.is_local  # then it pays to ask for all columns at once
-        return pq.ParquetFile(self._source(), metadata=self.metadata, pre_buffer=is_remote)
+        return pq.ParquetFile(
+            self._source(), metadata=self.metadata, pre_buffer=is_remote, coerce_int96_timestamp_unit=INT96_UNIT
+        )
 
     def _source(self) -> pa.NativeFile:
         return OPEN_FILES.get((self, "source"), lambda: self._folder.open(self.name))
@@ -255,7 +257,7 @@ class SealedSegment:
             with self._folder.open(self.name) as source:
                 if source.size() != self.entry.data_bytes:
                     raise self._unreadable(f"{source.size()} bytes")
-                file = pq.ParquetFile(source)
+                file = pq.ParquetFile(source, coerce_int96_timestamp_unit=INT96_UNIT)
                 metadata = file.metadata
                 self._check_unchanged(source)
                 schema = without_views(file.schema_arrow.empty_table()).schema.remove_metadata()
