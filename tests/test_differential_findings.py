@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from coprlake import QueryError, UsageError, create_table, open_table
+from coprlake import Intake, QueryError, UsageError, create_table, ingest, open_table
 from coprlake.predicate.predicates import Compare, Contains, Equals, OneOf
 from coprlake.query import duck_scan
 from coprlake.table.conforming import lake_type
@@ -131,3 +131,25 @@ def test_rows_of_a_table_whose_columns_the_language_cannot_show_are_counted(
     query = "fetch logs | summarize n = countIf(isFalseOrNull(isNotNull(absent)))"
     for use_sketches in (True, False):
         assert list(open_table(tmp_path / "logs").query(query, use_sketches=use_sketches).rows()) == [{"n": 2}]
+
+
+def test_times_of_any_year_in_files_that_spark_wrote_are_right(tmp_path: Path) -> None:
+    """They are INT96: too many for nanoseconds of 64 bits, and without statistics."""
+    last, first = 253402300799999999, -62135596800000000  # the years 9999 and 1
+    times = pa.array([last, 1717243200000001, first, None], pa.timestamp("us"))
+    data = pa.table({"id": [0, 1, 2, 3], "timestamp": times})
+    file = tmp_path / "spark" / "a.parquet"
+    file.parent.mkdir()
+    pq.write_table(data, file, use_deprecated_int96_timestamps=True)
+    table = open_table(file.parent)
+    assert table.schema.field("timestamp").type == pa.timestamp("us")
+    assert table.search().to_arrow().column("timestamp").to_pylist() == times.to_pylist()
+    assert _ids(table.search(since=1717243200000001).to_arrow()) == [0, 1]
+    asked = table.query("fetch logs | fields id, timestamp | sort id").arrow().column("timestamp")
+    assert asked.cast(pa.int64()).to_pylist() == times.cast(pa.int64()).to_pylist()
+    counting = 'fetch logs | summarize n = countIf(timestamp > toTimestamp("2024-06-01T12:00:00Z"))'
+    assert table.query(counting).arrow().column("n").to_pylist() == [2]
+    taken = create_table(tmp_path / "logs")
+    with Intake([file]) as intake:
+        ingest(taken, intake)
+    assert _ids(taken.search(since=last, until=last + 1).to_arrow()) == [0]

@@ -11,19 +11,19 @@ from coprlake.errors import CoprlakeError, StorageError
 from coprlake.segment.scratch import ScratchFile
 from coprlake.sketch.spilling import SketchWriter
 from coprlake.testing.torture import faults
-from coprlake.testing.torture.deaths.lives import LATE, LINK, READ, RENAME, SYNC, Fault, Lives
+from coprlake.testing.torture.deaths.lives import LATE, LINK, READ, RENAME, SYNC, Ended, Fault, Lives
 from coprlake.testing.torture.outcome import Outcome
 
 DELETES_TOO_MUCH = """
 from coprlake.segment.sidecar import sidecar_name
 from coprlake.table.log.delta_log import DeltaLog
+from coprlake.table.log.publishing import CommitPublisher
 def discard(self, names):
     for name in names:
         self.folder.remove(name)
         self.folder.remove(sidecar_name(name))
 DeltaLog.discard = discard
-DeltaLog._landed = lambda self, attempt: None
-DeltaLog._has_landed = lambda self, *_: False
+CommitPublisher.find = lambda self, identity, since: None
 """
 SAYS_NOTHING = """
 from coprlake.errors import CoprlakeError
@@ -75,6 +75,42 @@ def test_a_commit_that_lands_and_fails_is_not_added_again(tmp_path: Path) -> Non
             fault = Fault("", at=at, kinds=LINK | RENAME, error=errno.EIO, how=LATE)
             for kind in ("append-columns", "delete", "optimize"):
                 bench.run(faults.Case(kind, False, fault, 0.0))
+
+
+def test_an_ingest_that_cannot_read_on_keeps_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One read after the other fails, until it is one at the end of the file of logs."""
+    kept: list[list[object] | None] = []
+
+    def noted(ended: Ended) -> list[object] | None:
+        kept.append(kept_in_part(ended))
+        return kept[-1]
+
+    kept_in_part = faults._kept_in_part
+    monkeypatch.setattr(faults, "_kept_in_part", noted)
+    with Lives(tmp_path / "server") as lives:
+        if not lives.has_faults:
+            pytest.skip("there is no C compiler")
+        bench = faults.Bench(tmp_path / "bench", lives)
+        for at in range(85, 300):  # those before are of the table
+            bench.run(faults.Case("ingest", False, Fault("", at=at, kinds=READ, error=errno.EACCES), 0.0))
+            if kept[-1] is not None:
+                break
+    assert kept[-1] == ["add", 100, 130]
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "errors", "kept"),
+    [
+        (1, "records   17\nraw text  2 kB", "a.log: cannot be read further; everything before that place was read", 17),
+        (1, "", "everything before that place was read\nno records in 1 file; nothing was added", 0),
+        (1, "records   17", "something else", None),
+        (2, "", "everything before that place was read", None),
+    ],
+)
+def test_what_an_ingest_says_that_it_kept(code: int, output: str, errors: str, kept: int | None) -> None:
+    told = [{"code": code, "output": output, "errors": errors}]
+    expected = None if kept is None else ["add", 100, 100 + kept]
+    assert faults._kept_in_part(Ended(told)) == expected
 
 
 def test_writers_a_merge_a_deletion_and_vacuums_at_once(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Mutated files and query texts give a clear error or a right answer, and the harness notices when they do not."""
 
 import random
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from coprlake.segment.sidecar import Sidecar
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.testing.torture import mutations
 from coprlake.testing.torture.hostile_bytes.hostile import Kind
+from coprlake.testing.torture.hostile_bytes.hostile_files import _difference
 from coprlake.testing.torture.hostile_bytes.hostile_kinds import all_kinds
 from coprlake.testing.torture.hostile_bytes.hostile_sketches import (
     Sidecars,
@@ -161,3 +163,31 @@ def test_new_checksums_leave_a_sound_sketch_as_it_is() -> None:
         use_sketch(SealedSketch(data), fingerprints)
         body = edited(data, [Edit(len(data) // 2, 8, bytes(range(8)))])
         SealedSketch(with_checksums(body))  # the header is sound again: the deeper code is reached
+
+
+def test_a_child_that_finds_no_time_left_is_no_failure_unless_it_is_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "child.py"
+    monkeypatch.setattr(mutations, "CHILD_COMMAND", (str(script),))
+    script.write_text("import sys\nprint('end' if '5' in sys.argv else '4 kind\\nend')\n")
+    outcome = mutations.run(3, 60.0, tmp_path / "work", cases=20)
+    assert (outcome.cases, outcome.failures) == (1, [])
+    script.write_text("print('end')\n")
+    assert "ran none" in mutations.run(3, 60.0, tmp_path / "work", cases=20).failures[0].what
+    script.write_text("import sys\nprint('4 kind\\nend') if '5' not in sys.argv else sys.exit(3)\n")
+    assert "ran none" in mutations.run(3, 60.0, tmp_path / "work", cases=20).failures[0].what
+
+
+def test_a_damaged_row_group_excuses_nothing_in_the_others() -> None:
+    """`a` is in a group that pyarrow can read, `b` was written to the other one."""
+    a, b, strange = (Counter([line]) for line in ("a", "b", "strange"))
+    written = a + b
+    assert _difference(a, a, True, written) is None
+    assert _difference(a + b, a, True, written) is not None
+    assert _difference(strange, strange, False, written) is None  # the same damage, read by both
+    assert _difference(a, a, False, written) is None
+    assert _difference(a + b, a, False, written) is None
+    assert _difference(b, a, False, written) is not None
+    assert _difference(a + strange, a, False, written) is not None
+    assert _difference(a + a + a, a, False, written) is not None

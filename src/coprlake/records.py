@@ -13,6 +13,9 @@ DAY: Final = "day"
 """The day of the timestamp, UTC: what a table is partitioned by unless another column is named."""
 
 TIMESTAMP_TYPE: Final = pa.timestamp("us", tz="UTC")
+INT96_UNIT: Final = "us"
+"""The unit in which we read times that a Parquet file stores as INT96, as Spark does. Arrow's default is nanoseconds,
+which silently turns the year 9999 into 1816."""
 ATTRIBUTES_TYPE: Final = pa.map_(pa.string(), pa.string())
 
 SCHEMA: Final = pa.schema(

@@ -12,6 +12,7 @@ from coprlake.intake.compression import ByteStream
 from coprlake.intake.inputs import InputFile
 from coprlake.intake.mapping import FileMapper
 from coprlake.intake.options import IntakeReport
+from coprlake.records import INT96_UNIT
 
 PARQUET_MAGIC: Final = b"PAR1"
 _BATCH_ROWS: Final = 32 * 1024
@@ -45,7 +46,8 @@ def read_parquet(
 def _batches(
     source: pa.NativeFile, mapper: FileMapper, report: IntakeReport, before: int, size: int
 ) -> Iterator[pa.RecordBatch]:
-    with pyarrow.parquet.ParquetFile(source, pre_buffer=False) as parquet:  # else all of it would be read ahead
+    # without pre_buffer, or else all of it would be read ahead
+    with pyarrow.parquet.ParquetFile(source, pre_buffer=False, coerce_int96_timestamp_unit=INT96_UNIT) as parquet:
         total = max(parquet.metadata.num_rows, 1)
         done = 0
         for batch in parquet.iter_batches(_BATCH_ROWS, use_threads=False):

@@ -340,13 +340,18 @@ def _is_simple(kind: pa.DataType) -> bool:
 
 
 def _fits(segment: SealedSegment, name: str, kind: pa.DataType) -> bool:
-    """Whether times fit into 64 bits as microseconds; DuckDB takes no others."""
-    if not pa.types.is_timestamp(kind) or kind.unit not in ("s", "ms"):
+    """Whether times fit into 64 bits as microseconds; DuckDB takes no others.
+
+    Times that are stored as INT96, as Spark does, have no statistics that could tell.
+    """
+    if not pa.types.is_timestamp(kind) or kind.unit == "us":
         return True
-    chunks = segment.chunks(name)
-    if chunks is None:
+    column, chunks = segment.stored_column(name), segment.chunks(name)
+    if column is None or chunks is None or column.physical_type == "INT96":
         return False
-    ends = chunks[chunks["has_range"] == 1][["minimum", "maximum"]]  # in milliseconds: Parquet has no seconds
+    if kind.unit == "ns":
+        return True
+    ends = chunks[chunks["has_range"] == 1]  # in milliseconds: Parquet has no seconds
     furthest = FOREVER[1] // 1000
     return bool(np.all(ends["minimum"] >= -furthest) and np.all(ends["maximum"] <= furthest))
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from coprlake.records import INT96_UNIT
 from coprlake.segment.column_chunks import column_chunks
 
 _TAIL_BYTES: Final = 64 << 10
@@ -35,7 +36,9 @@ class Footer:
         missing = footer_bytes + _FRAME_BYTES - len(tail)
         if 0 < missing <= size - len(tail):
             tail = source.read_at(missing, size - len(tail) - missing) + tail
-        file = pq.ParquetFile(pa.BufferReader(tail))  # raises if anything is wrong with it
+        file = pq.ParquetFile(
+            pa.BufferReader(tail), coerce_int96_timestamp_unit=INT96_UNIT
+        )  # raises if anything is wrong with it
         self._metadata = file.metadata
         self.schema: pa.Schema = file.schema_arrow
         self._bytes = np.frombuffer(tail, np.uint8)[len(tail) - _FRAME_BYTES - footer_bytes : -_FRAME_BYTES]

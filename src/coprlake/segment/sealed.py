@@ -16,7 +16,7 @@ from coprlake.errors import CorruptSidecarError, FormatError, NotFoundError, Sto
 from coprlake.files import READ_ERRORS, Folder, storage_error
 from coprlake.kernel import I64Array, U8Array
 from coprlake.predicate.required import Profile
-from coprlake.records import TIMESTAMP
+from coprlake.records import INT96_UNIT, TIMESTAMP
 from coprlake.segment.footer import Footer
 from coprlake.segment.open_files import OPEN_FILES
 from coprlake.segment.page import page_bytes
@@ -185,7 +185,12 @@ class SealedSegment:
 
     def _open_file(self) -> pq.ParquetFile:
         is_remote = not self._folder.is_local  # then it pays to ask for all columns at once
-        return pq.ParquetFile(self._source(), metadata=self.footer.for_arrow, pre_buffer=is_remote)
+        return pq.ParquetFile(
+            self._source(),
+            metadata=self.footer.for_arrow,
+            pre_buffer=is_remote,
+            coerce_int96_timestamp_unit=INT96_UNIT,
+        )
 
     def _source(self) -> pa.NativeFile:
         return OPEN_FILES.get((self, "source"), lambda: self._folder.open(self.name))
@@ -226,6 +231,11 @@ class SealedSegment:
             columns = self.footer.columns
             self._places = {columns.column(number).path: number for number in range(len(columns))}
         return self._places
+
+    def stored_column(self, column: str) -> pq.ColumnSchema | None:
+        """How a column that is not nested is stored; None if the file has none."""
+        place = self._column_places().get(column)
+        return None if place is None else self.footer.columns.column(place)
 
     def chunks(self, column: str) -> npt.NDArray[np.void] | None:
         """What the footer says of a column that is not nested, by row group; None if the file has none."""

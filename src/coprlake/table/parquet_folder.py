@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from coprlake.errors import NotFoundError, UnreadableDataError
 from coprlake.files import READ_ERRORS, FileEntry, Folder
 from coprlake.predicate.texts import is_text, is_text_map
-from coprlake.records import varying
+from coprlake.records import INT96_UNIT, varying
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.table.partitioning import NO_VALUE
 from coprlake.table.recognizing import refuse_links_into_tables, refuse_tables_above, refuse_tables_below
@@ -77,7 +77,7 @@ class ParquetFolder:
         for file in self._files:
             try:
                 with self.folder.open(file.name) as source:
-                    found = pq.read_schema(source)
+                    found = pq.ParquetFile(source, coerce_int96_timestamp_unit=INT96_UNIT).schema_arrow
             except READ_ERRORS as error:
                 problem = problem or _unreadable(self.folder.path(file.name), error)
                 continue  # whoever reads the file will hear of it

@@ -320,9 +320,9 @@ class SparkDriver:
             self.stop()
         self.close()
 
-    def wait_until_ready(self) -> None:
+    def wait_until_ready(self, seconds: float = START_SECONDS) -> None:
         """Until there is a session."""
-        self.result(0, START_SECONDS)
+        self.result(0, seconds)
 
     def begin(self, name: str, **arguments: Any) -> int:
         """Order a job; its number."""

@@ -28,6 +28,7 @@ def session() -> AbstractContextManager["SparkSession"]:
 def write_parquet(spark: "SparkSession", parts: list[pa.Table], folder: Path) -> None:
     """Each part as files of its own."""
     for part in parts:
+        part = part.take(pa.array(range(part.num_rows), pa.int64()))  # Spark takes no slices of nested columns
         spark.createDataFrame(part).coalesce(1).write.mode("append").parquet(str(folder))
 
 

@@ -326,7 +326,7 @@ def _read_back(recipe: Recipe, table: Table, folder: Path) -> Written:
 
 
 def _read_file(path: Path, folder: Path) -> pa.Table:
-    data = pq.ParquetFile(path).read()
+    data = pq.ParquetFile(path, coerce_int96_timestamp_unit="us").read()  # as Spark meant them
     for part in path.relative_to(folder).parts[:-1]:
         name, _, shown = part.partition("=")
         value = None if shown == "__HIVE_DEFAULT_PARTITION__" else unquote(shown)

@@ -29,7 +29,10 @@ FILE_ROWS: Final = 40
 BATCH_FILES: Final = 4
 LIFE_KILLS: Final = 7
 """Workers that die in the life of one driver."""
-BATCH_SECONDS: Final = 120.0
+BATCH_SECONDS: Final = 300.0
+"""After this a stream or job hangs. A batch takes seconds, and minutes on a machine that has much else to do."""
+START_SECONDS: Final = 600.0
+"""After this a driver does not start."""
 KEPT_SECONDS: Final = 45.0
 """What the last driver needs, and no life may use."""
 
@@ -78,6 +81,7 @@ class SparkVictim:
         self._check(driver)
 
     def _live_with_a_stream(self, driver: SparkDriver, budget: Budget, *, has_executors: bool) -> None:
+        driver.wait_until_ready(START_SECONDS)
         self._stream(driver)
         self._feed(2)
         driver.next_batch(BATCH_SECONDS)
@@ -95,7 +99,7 @@ class SparkVictim:
         self._kill_driver(driver)
 
     def _live_with_jobs(self, driver: SparkDriver, budget: Budget) -> None:
-        driver.wait_until_ready()
+        driver.wait_until_ready(START_SECONDS)
         for number in range(LIFE_KILLS):
             if budget.is_spent:
                 break
@@ -123,6 +127,7 @@ class SparkVictim:
     def finish(self) -> None:
         """A last driver takes what is left of the folder; then everything is there, once."""
         driver = self._begin(LOCAL)
+        driver.wait_until_ready(START_SECONDS)
         job = self._stream(driver, once=True)
         driver.result(job, BATCH_SECONDS)
         driver.stop()

@@ -18,6 +18,7 @@ from coprlake.testing.torture.hostile_bytes.hostile import Case, Kind, log_lines
 from coprlake.testing.torture.hostile_bytes.mutating import Edit, edited, random_edits
 
 _NEEDLE: Final = "refused"
+_PLAIN_ERRORS: Final = (OSError, pa.ArrowException, ValueError, MemoryError)
 
 
 def _replace(path: Path, data: bytes) -> None:
@@ -42,18 +43,28 @@ def _texts(column: pa.Array | pa.ChunkedArray) -> list[str]:
     return [line.decode("utf-8", "replace") for line in column.cast(pa.binary()).to_pylist() if line is not None]
 
 
-def _plainly(paths: Sequence[Path | str]) -> Counter[str] | None:
-    """The same by pyarrow alone; None if that cannot read it."""
+def _plainly(paths: Sequence[Path | str]) -> tuple[Counter[str], bool]:
+    """The same by pyarrow alone: the lines of all row groups that it can read, and whether it can read all of them."""
     lines: Counter[str] = Counter()
+    can_read_all = True
     for path in paths:
         try:
             with pa.OSFile(str(path)) as source:
-                table = pq.ParquetFile(source, pre_buffer=False).read(["content"], use_threads=False)
-            if "content" in table.column_names:
-                lines.update(line for line in _texts(table.column("content")) if _NEEDLE in line.lower())
-        except (OSError, pa.ArrowException, ValueError, MemoryError):
-            return None
-    return lines
+                file = pq.ParquetFile(source, pre_buffer=False)
+                for number in range(file.num_row_groups):
+                    try:
+                        lines.update(_plain_group(file, number))
+                    except _PLAIN_ERRORS:
+                        can_read_all = False
+        except _PLAIN_ERRORS:
+            can_read_all = False
+    return lines, can_read_all
+
+
+def _plain_group(file: pq.ParquetFile, number: int) -> list[str]:
+    table = file.read_row_group(number, ["content"], use_threads=False)
+    texts = _texts(table.column("content")) if "content" in table.column_names else []
+    return [line for line in texts if _NEEDLE in line.lower()]
 
 
 class ParquetFiles(Kind):
@@ -94,14 +105,24 @@ class ParquetFiles(Kind):
             except CoprlakeError as error:
                 is_named = str(self._path) in str(error) or "no column content" in str(error)
                 return None if is_named else f"names no file: {error}"
-            plain = _plainly([file])
-            if found is not None and plain is not None and found != plain:
-                return f"found {found.total()} lines, pyarrow {plain.total()}"
-            if found and plain is None and not found <= _plain_lines(data):
-                return "found lines that were never written in a file that pyarrow cannot read"
-            return None
+            return None if found is None else _difference(found, *_plainly([file]), _plain_lines(data))
 
         return Case(name, edits, check)
+
+
+def _difference(found: Counter[str], plain: Counter[str], can_read_all: bool, written: Counter[str]) -> str | None:
+    """What is wrong with a search that says that it is complete.
+
+    It must have every line of the row groups that pyarrow can read. A group that pyarrow cannot decode may go unnoticed
+    if its bytes do not have the needle; all that it may add are lines that were there before the file was damaged.
+    """
+    if can_read_all:
+        return None if found == plain else f"found {found.total()} lines, pyarrow {plain.total()}"
+    if missing := plain - found:
+        return f"did not find {missing.total()} lines of row groups that pyarrow can read"
+    if not found - plain <= written:
+        return "found lines that were never written in row groups that pyarrow cannot read"
+    return None
 
 
 def _plain_lines(data: bytes) -> Counter[str]:
@@ -139,8 +160,8 @@ class DeltaLogs(Kind):
                 if found is None:
                     return None
                 files = deltalake.DeltaTable(str(self._path)).file_uris()
-                plain = _plainly([uri.removeprefix("file://") for uri in files])
-                if plain is not None and found != plain:
+                plain, can_read_all = _plainly([uri.removeprefix("file://") for uri in files])
+                if can_read_all and found != plain:
                     return f"found {found.total()} lines, the log's own files have {plain.total()}"
                 return None
             finally:
