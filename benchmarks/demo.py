@@ -20,11 +20,11 @@ from rich.table import Table as Grid
 from benchmarks import demo_pipeline
 from benchmarks.store import batches_of, warm_up, write_logs
 from coprlake import spark as lake
-from coprlake.cli.explain import explanation
+from coprlake.cli.commands.explain import explanation
 from coprlake.errors import CoprlakeError
 from coprlake.predicate.predicates import Contains, Predicate, Term
 from coprlake.query.report import SearchReport
-from coprlake.store import Table, create_table
+from coprlake.table import Table, create_table
 
 CAPTION = """A batch is 512 KiB of logs; the scan opens every one. Where a text can only be pruned by its 3-grams, and
 these are in every batch, as those of digits are, the sketch cannot help."""

@@ -12,11 +12,11 @@ from rich.table import Table as Grid
 from coprlake import spark as lake
 from coprlake.errors import CoprlakeError
 from coprlake.intake.reading import ReadOptions
-from coprlake.predicate.claims import Exact
+from coprlake.predicate.narrowing.claims import Exact
 from coprlake.predicate.predicates import Predicate, Term
-from coprlake.spark.searching import SparkSearch
-from coprlake.spark.streaming import BatchReport, StreamSettings
-from coprlake.store import Table
+from coprlake.spark.jobs.searching import SparkSearch
+from coprlake.spark.streams.streaming import BatchReport, StreamSettings
+from coprlake.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,7 +13,7 @@ import numpy as np
 
 from coprlake.kernel import U8Array, U32Array, U64Array, i64, kernel
 from coprlake.tokens.fingerprint import fingerprint, mix, polynomial_of, upper_half
-from coprlake.tokens.query import symbol_class
+from coprlake.tokens.required_tokens import symbol_class
 from coprlake.tokens.rules import DOT, IS_SEPARATOR, LAST_DIGIT, LAST_WORD, PAPER, SYMBOLS, WINNOWED
 from coprlake.tokens.scanner import chunk_end, new_seen, scan_chunk
 from coprlake.tokens.seen import COUNT, Seen, add_fingerprint, add_token

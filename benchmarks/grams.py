@@ -25,11 +25,11 @@ from benchmarks.gram_choices import CENSUS, CHOICES, SHIPPED, Choice, ChoiceScan
 from benchmarks.sketch import PARTS
 from coprlake.config import BATCH_BYTES, SIGNATURE_BITS
 from coprlake.errors import CoprlakeError, UsageError
+from coprlake.generator import batches_by_source, generate
 from coprlake.sketch.algebra import all_tokens
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.sealing import encode
-from coprlake.testing.generator import batches_by_source, generate
 from coprlake.tokens.rules import PAPER_VERSION, RULES_VERSION, WINDOW_BYTES
 
 BITS: Final = (6, 8, 10)

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from coprlake.errors import CoprlakeError
+from coprlake.generator import generate
 from coprlake.intake.lines import split_lines, text_column
 from coprlake.intake.reading import Intake
-from coprlake.testing.generator import generate
 
 CODEC = pa.Codec("zstd", compression_level=3)
 PIECE_BYTES = 4 * 1024 * 1024

@@ -25,8 +25,8 @@ from coprlake.errors import CoprlakeError
 from coprlake.ingestion import ingest
 from coprlake.intake.reading import Intake, ReadOptions
 from coprlake.predicate.predicates import Contains
-from coprlake.spark.streaming import BatchReport, StreamSettings
-from coprlake.store import Table, create_table, open_table
+from coprlake.spark.streams.streaming import BatchReport, StreamSettings
+from coprlake.table import Table, create_table, open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -19,12 +19,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from coprlake.generator import generate
 from coprlake.language.compiling import compile_query
 from coprlake.predicate.predicates import Equals
 from coprlake.query.limits import Limits
 from coprlake.query.querying import Catalog
-from coprlake.store import Table, create_table
-from coprlake.testing.generator import generate
+from coprlake.table import Table, create_table
 
 NEEDLE = "checkout-7f3a91"
 PIPELINE = f"""fetch logs

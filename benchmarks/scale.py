@@ -23,15 +23,15 @@ from benchmarks.paper.published import SEARCHED_GIGABYTES, SEGMENTS
 from benchmarks.stores.base import Setting
 from benchmarks.stores.copr import CoprStore
 from coprlake.files import Folder
-from coprlake.predicate.claims import Exact
+from coprlake.generator import generate
+from coprlake.predicate.narrowing.claims import Exact
 from coprlake.predicate.predicates import Contains, Predicate, Term
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
-from coprlake.query.search import Search
+from coprlake.query.searching import Search
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
 from coprlake.segment.sidecar import sidecar_name
-from coprlake.table.snapshot import Snapshot
-from coprlake.testing.generator import generate
+from coprlake.storage.snapshot import Snapshot
 
 ROOT = Path(__file__).parent.parent
 SIZES = (10, 30, 100, 300, 1000)

@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from coprlake.config import BATCH_BYTES
 from coprlake.errors import CoprlakeError
+from coprlake.generator import batches_by_source, generate
 from coprlake.sketch.algebra import all_tokens
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.sketch.spilling import SketchWriter
-from coprlake.testing.generator import batches_by_source, generate
-from coprlake.tokens.query import term_tokens
+from coprlake.tokens.required_tokens import term_tokens
 from coprlake.tokens.rules import PAPER_VERSION
 from coprlake.tokens.scanner import BatchScanner
 

@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from coprlake.config import BATCH_BYTES, MEMORY_LIMIT_BYTES, SIGNATURE_BITS
 from coprlake.errors import CoprlakeError
+from coprlake.generator import batches_by_source, generate
 from coprlake.kernel import U32Array
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.sketch.spilling import SketchWriter
-from coprlake.testing.generator import batches_by_source, generate
 from coprlake.tokens.rules import RULES_VERSION
 from coprlake.tokens.scanner import BatchScanner
 

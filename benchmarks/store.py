@@ -21,12 +21,12 @@ import numpy as np
 import pyarrow as pa
 
 from coprlake.errors import CoprlakeError
+from coprlake.generator import generate
 from coprlake.ingestion import IngestReport, ingest
 from coprlake.intake.reading import Intake, ReadOptions
 from coprlake.predicate.predicates import Contains, Predicate, Term
 from coprlake.segment.sealed import SealedSegment
-from coprlake.store import Table, create_table, open_table
-from coprlake.testing.generator import generate
+from coprlake.table import Table, create_table, open_table
 
 QUERIES = 100
 FILE_LINES = 32_768

@@ -29,13 +29,13 @@ from benchmarks.paper.scenarios import long_words
 from benchmarks.store import FILE_LINES, lines_of
 from coprlake.config import RULES
 from coprlake.errors import CoprlakeError, NotFoundError, UsageError
+from coprlake.generator import generate
 from coprlake.ingestion import ingest
 from coprlake.intake.reading import Intake, ReadOptions
 from coprlake.predicate.predicates import Contains, Predicate, Term
 from coprlake.segment.mutable import SegmentOptions
-from coprlake.store import Table, create_table, open_table
-from coprlake.table.writer import TableWriter
-from coprlake.testing.generator import generate
+from coprlake.storage.writer import TableWriter
+from coprlake.table import Table, create_table, open_table
 
 WAYS = {
     "paper": SegmentOptions(rules="paper", signature_bits=10),

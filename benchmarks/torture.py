@@ -88,7 +88,7 @@ def _broken(seed: int, name: str, what: str, began: float) -> Outcome:
 def commit_milliseconds() -> Any:
     """How long a commit takes; a text that says why not, if that cannot be measured."""
     try:
-        return import_module("coprlake.testing.torture.commits").commit_milliseconds()
+        return import_module("coprlake.testing.torture.commit_cost").commit_milliseconds()
     except ModuleNotFoundError as error:
         return f"not measured: {error}"
 

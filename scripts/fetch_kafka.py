@@ -7,7 +7,7 @@ import logging
 import sys
 
 from coprlake.errors import CoprlakeError
-from coprlake.spark.jars import connector_jars
+from coprlake.spark.runtime.jars import connector_jars
 from coprlake.testing.kafka import broker_jars
 
 

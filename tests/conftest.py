@@ -2,10 +2,15 @@
 
 import os
 import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 from numba import config
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 settings.register_profile(
     "coprlake", derandomize=True, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
@@ -22,3 +27,13 @@ def _hashes_may_wrap() -> None:
     """Without the JIT a hash that wraps modulo 2**64, as it shall, makes NumPy warn."""
     if config.DISABLE_JIT:
         warnings.filterwarnings("ignore", "overflow encountered", RuntimeWarning)
+
+
+@pytest.fixture(scope="session")
+def spark() -> "Iterator[SparkSession]":
+    """One Spark session for all tests that ask for it."""
+    from coprlake import spark as lake
+    from tests.spark_sessions import CONFS, MASTER
+
+    with lake.session(MASTER, CONFS, quiet=True) as session:
+        yield session

@@ -1,17 +1,10 @@
-"""One Spark session for all tests that need one, and what they have in common.
+"""What the tests of Spark have in common; the session itself is a fixture of conftest.py."""
 
-Import `spark` where it is used. A second module that does so gets the session of the first, because `session` uses one
-that is there already; it ends when the last test has.
-"""
-
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-
-from coprlake import spark as lake
 
 MASTER = "local[2,3]"
 """Two tasks at a time, each of which may fail twice."""
@@ -23,12 +16,6 @@ QUIET = [
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
 ]
 """Marks for modules that use Spark."""
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    with lake.session(MASTER, CONFS, quiet=True) as session:
-        yield session
 
 
 def load(spark: SparkSession, path: Path | str, **options: Any) -> DataFrame:

@@ -19,7 +19,7 @@ from coprlake.errors import ConflictError, CoprlakeError, UsageError
 from coprlake.predicate.build import at_least, contains, equals, exists, one_of
 from coprlake.segment.mutable import SegmentOptions
 from coprlake.segment.sidecar import sidecar_name
-from coprlake.store import Table, create_table, microseconds, open_table, table_exists
+from coprlake.table import Table, create_table, microseconds, open_table, table_exists
 
 SMALL = SegmentOptions(batch_bytes=100, slot_count=4)
 NOON = datetime(2024, 6, 1, 12, tzinfo=UTC)

@@ -11,7 +11,7 @@ import pytest
 
 import coprlake
 from coprlake import UnreadableTableError, create_table, open_table, term
-from coprlake.table.log.features import READER_PROPERTY, WRITER_PROPERTY
+from coprlake.storage.log.features import READER_PROPERTY, WRITER_PROPERTY
 
 PACKAGE = Path(coprlake.__file__).parent
 Build = Callable[[str, str, str], Path]

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coprlake.generator import generate
 from coprlake.intake.reading import Intake, ReadOptions
-from coprlake.testing.generator import generate
 
 CHUNK_LINES = 8_192
 GENERATED = ("1M_generated", "5M_generated")

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.stores.base import Answer
-from coprlake.predicate.matching import Matcher
+from coprlake.predicate.deciding.matching import Matcher
 from coprlake.predicate.predicates import Contains, Predicate, Term
 from coprlake.segment.assigner import BatchAssigner
 

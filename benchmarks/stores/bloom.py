@@ -18,9 +18,9 @@ import pyarrow as pa
 from benchmarks.stores.base import Answer, Reader, Setting, Sizes, Store
 from benchmarks.stores.batches import BatchReader, BatchWriter, contains, term
 from coprlake.kernel import I64Array, U32Array, U64Array, i64, kernel
-from coprlake.predicate.finding import Mask
+from coprlake.predicate.deciding.finding import Mask
 from coprlake.predicate.predicates import Predicate
-from coprlake.tokens.query import contains_tokens, term_tokens
+from coprlake.tokens.required_tokens import contains_tokens, term_tokens
 from coprlake.tokens.scanner import BatchScanner
 
 DEFAULT_BITS: Final = 10.0

@@ -8,15 +8,15 @@ from benchmarks.stores.base import Answer, Reader, Setting, Sizes, Store
 from benchmarks.stores.batches import contains, term
 from coprlake.config import Rules
 from coprlake.files import Folder
-from coprlake.predicate.claims import Exact
+from coprlake.predicate.narrowing.claims import Exact
 from coprlake.predicate.predicates import Predicate
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
-from coprlake.query.search import Search
+from coprlake.query.searching import Search
 from coprlake.segment.mutable import MutableSegment, SegmentOptions, SegmentReport
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
 from coprlake.segment.sidecar import sidecar_name
-from coprlake.table.snapshot import Snapshot
+from coprlake.storage.snapshot import Snapshot
 
 _SCHEMA = pa.schema([("source", pa.string()), ("content", pa.string())])
 _NAME = "segment.parquet"

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.stores.base import Setting, Sizes, Store
 from benchmarks.stores.batches import LEVEL
-from coprlake.predicate.matching import Matcher
+from coprlake.predicate.deciding.matching import Matcher
 from coprlake.predicate.predicates import Predicate
 
 ROW_GROUP_ROWS: Final = 122_880

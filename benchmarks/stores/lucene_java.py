@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from coprlake.errors import StorageError, UsageError
-from coprlake.spark.jars import cache_folder, fetch
-from coprlake.spark.java import java_executable
+from coprlake.spark.runtime.jars import cache_folder, fetch
+from coprlake.spark.runtime.java import java_executable
 
 VERSION: Final = "9.12.3"
 COORDINATE: Final = f"org.apache.lucene:lucene-core:{VERSION}"

@@ -10,8 +10,8 @@ from benchmarks.stores.batches import contains, term
 from benchmarks.stores.duckdb_parquet import SETTINGS, ParquetStore, exactly
 from coprlake.errors import UsageError
 from coprlake.predicate.predicates import Predicate
-from coprlake.spark.java import java_executable
-from coprlake.spark.sessions import session
+from coprlake.spark.runtime.java import java_executable
+from coprlake.spark.runtime.sessions import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -48,16 +48,16 @@ if TYPE_CHECKING:
     from coprlake.query.fetching import ANY_TABLE
     from coprlake.query.limits import Limits
     from coprlake.query.querying import Query
-    from coprlake.query.search import Search
+    from coprlake.query.searching import Search
     from coprlake.segment.mutable import SegmentOptions
     from coprlake.sketch.algebra import ANYTHING, NOTHING, all_of, all_tokens, any_of
     from coprlake.sketch.immutable import SealedSketch
     from coprlake.sketch.mutable import MutableSketch
     from coprlake.sketch.spilling import SketchWriter
-    from coprlake.store import Table, create_table, open_table, table_exists
-    from coprlake.table.writer import TableWriter
+    from coprlake.storage.writer import TableWriter
+    from coprlake.table import Table, create_table, open_table, table_exists
     from coprlake.tokens.fingerprint import fingerprint
-    from coprlake.tokens.query import contains_tokens, term_tokens
+    from coprlake.tokens.required_tokens import contains_tokens, term_tokens
     from coprlake.tokens.scanner import BatchScanner
 
 __version__ = "0.2.0"
@@ -110,7 +110,7 @@ _HOMES = {
     "coprlake.query.fetching": ("ANY_TABLE",),
     "coprlake.query.limits": ("Limits",),
     "coprlake.query.querying": ("Query",),
-    "coprlake.query.search": ("Search",),
+    "coprlake.query.searching": ("Search",),
     "coprlake.segment.mutable": ("SegmentOptions",),
     "coprlake.sketch.algebra": (
         "ANYTHING",
@@ -122,15 +122,15 @@ _HOMES = {
     "coprlake.sketch.immutable": ("SealedSketch",),
     "coprlake.sketch.mutable": ("MutableSketch",),
     "coprlake.sketch.spilling": ("SketchWriter",),
-    "coprlake.store": (
+    "coprlake.table": (
         "Table",
         "create_table",
         "open_table",
         "table_exists",
     ),
-    "coprlake.table.writer": ("TableWriter",),
+    "coprlake.storage.writer": ("TableWriter",),
     "coprlake.tokens.fingerprint": ("fingerprint",),
-    "coprlake.tokens.query": (
+    "coprlake.tokens.required_tokens": (
         "contains_tokens",
         "term_tokens",
     ),

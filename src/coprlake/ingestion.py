@@ -12,8 +12,8 @@ import pyarrow as pa
 from coprlake.config import SEGMENT_BYTES
 from coprlake.intake.reading import Intake, IntakeReport
 from coprlake.segment.assigner import as_one_chunk
-from coprlake.store import Table
-from coprlake.table.writer import WriteReport
+from coprlake.storage.writer import WriteReport
+from coprlake.table import Table
 
 _M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 

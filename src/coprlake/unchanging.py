@@ -8,7 +8,7 @@ What is left are accidents: ``rsync --inplace``, ``cp`` onto an existing file, a
 * Files are *copied* until the copies of this process take `COPY_BYTES`. A copy cannot be hurt: whatever happens to the
   file, the bytes are those that the checksum was compared with.
 * Beyond that they are *mapped*, so that a table may have more sketches than there is memory. `is_cut_short` tells
-  whether a mapped file has become shorter; a search asks before it looks (`coprlake.table.snapshot`). A file that is
+  whether a mapped file has become shorter; a search asks before it looks (`coprlake.storage.snapshot`). A file that is
   truncated between the question and the look, within a second, still ends the process.
 """
 

@@ -1,5 +1,5 @@
 """Lets Spark find the data source ``coprlake`` by its name: it looks into every package named ``pyspark_*``."""
 
-from coprlake.spark.source import CoprlakeDataSource as DefaultSource
+from coprlake.spark.source.data_source import CoprlakeDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

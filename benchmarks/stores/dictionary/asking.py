@@ -18,7 +18,7 @@ from benchmarks.stores.dictionary.decoding import ANYWHERE, Parts, find_alignmen
 from benchmarks.stores.dictionary.parsing import MARK
 from benchmarks.stores.dictionary.reading import Group, OpenGroup
 from coprlake.kernel import I64Array
-from coprlake.predicate.finding import PREFIX, SUFFIX, WHOLE, Mask, new_needle
+from coprlake.predicate.deciding.finding import PREFIX, SUFFIX, WHOLE, Mask, new_needle
 from coprlake.tokens.fingerprint import as_bytes
 
 _PART: Final = re.compile(rb"([0-9A-Za-z\x80-\xff]+)|[^0-9A-Za-z\x80-\xff]+")

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.stores.dictionary.columns import DISTINCT, LEAST, MOST
 from benchmarks.stores.dictionary.parsing import MARK
 from coprlake.kernel import I32Array, I64Array, U8Array, i64, kernel
-from coprlake.predicate.finding import SUFFIX, WHOLE, Mask, Needle
+from coprlake.predicate.deciding.finding import SUFFIX, WHOLE, Mask, Needle
 
 ANYWHERE: Final = 3
 """Besides PREFIX, SUFFIX and WHOLE: where in its token a piece stands."""

@@ -10,7 +10,7 @@ from benchmarks.stores.dictionary.columns import DATA, DICTIONARY, DISTINCT, FIE
 from benchmarks.stores.dictionary.decoding import Layout, Shapes, concatenated, end_lines, start_values, write_lines
 from benchmarks.stores.dictionary.parsing import MARK
 from coprlake.kernel import I32Array, I64Array, U8Array, U64Array
-from coprlake.predicate.finding import Mask
+from coprlake.predicate.deciding.finding import Mask
 
 _CODEC = pa.Codec("zstd")
 

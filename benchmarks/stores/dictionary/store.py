@@ -12,7 +12,7 @@ from benchmarks.stores.batches import contains, term
 from benchmarks.stores.dictionary.asking import Question
 from benchmarks.stores.dictionary.groups import encode_group
 from benchmarks.stores.dictionary.reading import Group, OpenGroup
-from coprlake.predicate.matching import Matcher
+from coprlake.predicate.deciding.matching import Matcher
 from coprlake.predicate.predicates import Predicate
 
 GROUP_LINES: Final = 128_000

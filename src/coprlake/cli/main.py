@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 import coprlake
-from coprlake.cli.harmless import harmless
-from coprlake.cli.messages import Failure, color_option
+from coprlake.cli.printing.harmless import harmless
+from coprlake.cli.printing.notices import Failure, color_option
 from coprlake.errors import CoprlakeError
 
 COMMANDS = (
@@ -45,7 +45,7 @@ class LazyCommands(click.Group):
         """The command, or None."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"coprlake.cli.{cmd_name}"), cmd_name)
+        command: click.Command = getattr(import_module(f"coprlake.cli.commands.{cmd_name}"), cmd_name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

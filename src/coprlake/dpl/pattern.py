@@ -15,9 +15,9 @@ The language is that of Dynatrace's pattern language as far as it is documented,
 
 from functools import lru_cache
 
-from coprlake.dpl.exports import Export
-from coprlake.dpl.program import Program, compile_tree
-from coprlake.dpl.syntax import read_pattern
+from coprlake.dpl.compiling.exports import Export
+from coprlake.dpl.compiling.program import Program, compile_tree
+from coprlake.dpl.syntax.pattern_syntax import read_pattern
 
 
 class Pattern:

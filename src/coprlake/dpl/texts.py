@@ -5,8 +5,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from coprlake.dpl import opcodes as op
-from coprlake.dpl.numerals import hex_digit_of
+from coprlake.dpl.compiling import opcodes as op
+from coprlake.dpl.running.numerals import hex_digit_of
 from coprlake.errors import UsageError
 from coprlake.kernel import I32Array, I64Array, U8Array, cold_kernel, i64, kernel
 

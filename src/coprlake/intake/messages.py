@@ -16,16 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coprlake.errors import UsageError
-from coprlake.intake.access import access_parts
-from coprlake.intake.blocks import BlockReader, as_array
-from coprlake.intake.detection import detect
+from coprlake.intake.fields.mapping import FileMapper, RecordMapper, spans_of
+from coprlake.intake.fields.timestamps import Clock
+from coprlake.intake.formats.access import access_parts
+from coprlake.intake.formats.detection import detect
+from coprlake.intake.formats.ndjson import NdjsonReader
+from coprlake.intake.formats.syslog import syslog_parts
+from coprlake.intake.formats.text_lines import PartsOf, TextReader
 from coprlake.intake.lines import NEWLINE, RETURN, BoolArray, Lines, bytes_of, newline_joined, split_lines, text_column
-from coprlake.intake.mapping import FileMapper, RecordMapper, spans_of
-from coprlake.intake.ndjson import NdjsonReader
 from coprlake.intake.options import IntakeReport, ReadOptions
-from coprlake.intake.syslog import syslog_parts
-from coprlake.intake.text import PartsOf, TextReader
-from coprlake.intake.timestamps import Clock
+from coprlake.intake.sources.blocks import BlockReader, as_array
 from coprlake.kernel import I64Array, U8Array, i64, kernel
 from coprlake.records import CONTENT, SOURCE, TIMESTAMP, TIMESTAMP_TYPE
 

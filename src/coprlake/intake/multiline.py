@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coprlake.intake.fields.timestamps import Stamps
 from coprlake.intake.lines import BoolArray, Lines, text_column
-from coprlake.intake.timestamps import Stamps
 from coprlake.kernel import I64Array, U8Array, i64, kernel
 
 

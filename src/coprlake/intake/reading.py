@@ -17,19 +17,19 @@ from typing import BinaryIO, Self
 import pyarrow as pa
 
 from coprlake.errors import StorageError, UsageError
-from coprlake.intake.access import access_parts
-from coprlake.intake.blocks import BlockReader
-from coprlake.intake.compression import ByteStream
-from coprlake.intake.csv import CsvReader
-from coprlake.intake.detection import detect, wanted_format
-from coprlake.intake.inputs import InputFile, Walk, list_inputs
-from coprlake.intake.mapping import RecordMapper
-from coprlake.intake.ndjson import NdjsonReader
+from coprlake.intake.fields.mapping import RecordMapper
+from coprlake.intake.fields.timestamps import Clock
+from coprlake.intake.formats.access import access_parts
+from coprlake.intake.formats.csv import CsvReader
+from coprlake.intake.formats.detection import detect, wanted_format
+from coprlake.intake.formats.ndjson import NdjsonReader
+from coprlake.intake.formats.parquet import PARQUET_MAGIC, read_parquet
+from coprlake.intake.formats.syslog import syslog_parts
+from coprlake.intake.formats.text_lines import TextReader
 from coprlake.intake.options import IntakeReport, ReadOptions
-from coprlake.intake.parquet import PARQUET_MAGIC, read_parquet
-from coprlake.intake.syslog import syslog_parts
-from coprlake.intake.text import TextReader
-from coprlake.intake.timestamps import Clock
+from coprlake.intake.sources.blocks import BlockReader
+from coprlake.intake.sources.compression import ByteStream
+from coprlake.intake.sources.inputs import InputFile, Walk, list_inputs
 from coprlake.tokens.fingerprint import as_bytes
 
 __all__ = ["InputFile", "Intake", "IntakeReport", "ReadOptions", "list_inputs"]
@@ -76,7 +76,7 @@ class Intake:
 
     @classmethod
     def of(cls, files: Sequence[InputFile], options: ReadOptions = _DEFAULTS, *, strict: bool = False) -> Self:
-        """An intake of files, or ranges of files, that were listed before (`coprlake.intake.splitting`).
+        """An intake of files, or ranges of files, that were listed before (`coprlake.intake.sources.splitting`).
 
         If it is `strict`, a file that cannot be opened or read is an error, so that it can be tried again.
         """

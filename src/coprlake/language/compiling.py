@@ -18,7 +18,7 @@ from coprlake.language.parsing import parse
 from coprlake.language.plan import Expr, Scan
 from coprlake.language.pruning import Pruning, pruning
 from coprlake.language.sql.lowering import Lowered, lower
-from coprlake.language.tables import Tables
+from coprlake.language.table_facts import Tables
 from coprlake.language.types import Type, arrow_type
 
 

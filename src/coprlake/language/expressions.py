@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from coprlake.errors import QueryError, UsageError
 from coprlake.language import syntax, times
-from coprlake.language.functions import operators
 from coprlake.language.functions.catalog import FUNCTIONS
 from coprlake.language.functions.registry import Function, Parameter, named_type
+from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Bound, Constant, Expr, InQuery, Lambda, Sort, walk
 from coprlake.language.scope import Scope, missing
 from coprlake.language.suggestions import hint, nearest

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from coprlake.language import plan
-from coprlake.language.functions import operators
-from coprlake.language.functions.matching import patterns_of
+from coprlake.language.functions.text.text_matching import patterns_of
+from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Column, Constant, Expr, InQuery, Lambda, Node, Ref, Scan
 from coprlake.language.types import MAP
 from coprlake.language.types import TIMESTAMP as TIME
-from coprlake.predicate.claims import Necessary
+from coprlake.predicate.narrowing.claims import Necessary
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
     EVERYTHING,

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coprlake.language.types import Type, carried_type, member_names
-from coprlake.predicate.moments import microseconds_of
+from coprlake.predicate.deciding.moments import microseconds_of
 
 
 def relabeled(values: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from coprlake.language.functions import operators
+from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Column, Constant, Expr, Node, Ref, Scan, Sort, Values
 from coprlake.language.suggestions import nearest
 from coprlake.language.types import LOOSE, MAP, NULL, STRING, from_arrow

@@ -5,6 +5,7 @@ Each function makes the predicate of its name; what it means stands there (`pred
 
 from collections.abc import Iterable
 
+from coprlake.predicate.patterns.regex import check_pattern
 from coprlake.predicate.predicates import (
     Compare,
     Contains,
@@ -20,7 +21,6 @@ from coprlake.predicate.predicates import (
     Value,
     Wildcard,
 )
-from coprlake.predicate.regex import check_pattern
 from coprlake.records import CONTENT
 
 

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coprlake.kernel import I64Array
-from coprlake.predicate.finding import Mask
-from coprlake.predicate.matching import Matcher
+from coprlake.predicate.deciding.batch_texts import as_binary
+from coprlake.predicate.deciding.finding import Mask
+from coprlake.predicate.deciding.matching import Matcher
+from coprlake.predicate.narrowing.required import required_tokens
 from coprlake.predicate.predicates import Equals
-from coprlake.predicate.required import required_tokens
-from coprlake.predicate.texts import as_binary
 from coprlake.query.ordering import Unit
 from coprlake.records import SOURCE
 from coprlake.segment.searchable import Searchable

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from coprlake.errors import CoprlakeError, QueryError, QueryLimitError
-from coprlake.language.functions.kernels import Kernel
+from coprlake.language.functions.array_functions import Kernel
 from coprlake.query.handover import Stream, too_large
 from coprlake.query.limits import Deadline, Limits
 

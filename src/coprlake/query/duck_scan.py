@@ -15,7 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from coprlake.files import Folder
-from coprlake.language.functions.operators import from_text
+from coprlake.language.functions.values.operators import from_text
 from coprlake.language.plan import Column
 from coprlake.language.pruning import Pruning
 from coprlake.language.relabeling import carried
@@ -31,12 +31,12 @@ from coprlake.query.options import SearchOptions
 from coprlake.query.planning import FOREVER, View
 from coprlake.query.report import SearchReport
 from coprlake.query.resolving import timed
-from coprlake.query.search import Candidates
+from coprlake.query.searching import Candidates
 from coprlake.query.shares import Share, SharePlan, plan, read_share
 from coprlake.records import ATTRIBUTES, TIMESTAMP, TIMESTAMP_TYPE, is_varying
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import is_before
-from coprlake.table.partitioning import constants
+from coprlake.storage.partitioning import constants
 
 LITTLE_BYTES: Final = 96 * 1024 * 1024
 """So much compressed data is searched here; more is left to DuckDB's own reader."""

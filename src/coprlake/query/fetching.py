@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from coprlake.errors import UsageError
 from coprlake.files import Folder
-from coprlake.language.tables import LOGS
+from coprlake.language.table_facts import LOGS
 
 Place: TypeAlias = str | os.PathLike[str]
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from coprlake.errors import CoprlakeError, UnreadableDataError
 from coprlake.kernel import I64Array
-from coprlake.predicate.finding import Mask
-from coprlake.predicate.matching import Matcher
+from coprlake.predicate.deciding.finding import Mask
+from coprlake.predicate.deciding.matching import Matcher
+from coprlake.predicate.deciding.screening import Screen, screen_of
 from coprlake.predicate.predicates import Predicate
-from coprlake.predicate.screening import Screen, screen_of
 from coprlake.query.context import Surroundings, with_context
 from coprlake.query.options import SearchOptions
 from coprlake.query.ordering import Unit, places_of

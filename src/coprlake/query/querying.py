@@ -14,7 +14,7 @@ from coprlake.language.compiling import Compiled, compile_query
 from coprlake.language.depth import deep_calls
 from coprlake.language.relabeling import relabeled
 from coprlake.language.sql.lowering import Lowered
-from coprlake.language.tables import LOGS
+from coprlake.language.table_facts import LOGS
 from coprlake.language.types import arrow_type, carried_type
 from coprlake.query.duck import Connection
 from coprlake.query.duck_scan import ScanReport, TableScan

@@ -14,7 +14,7 @@ import pyarrow as pa
 from coprlake.errors import NotFoundError
 from coprlake.files import Folder
 from coprlake.kernel import I64Array
-from coprlake.predicate.claims import Exact, Necessary
+from coprlake.predicate.narrowing.claims import Exact, Necessary
 from coprlake.query.opening import BatchOpener
 from coprlake.query.options import SearchOptions
 from coprlake.query.ordering import Unit
@@ -22,8 +22,8 @@ from coprlake.query.planning import FOREVER, Planner, View
 from coprlake.query.report import SearchReport
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
 from coprlake.segment.searchable import is_before
-from coprlake.table.partitioning import constants
-from coprlake.table.snapshot import Snapshot
+from coprlake.storage.partitioning import constants
+from coprlake.storage.snapshot import Snapshot
 
 
 @dataclass(frozen=True)

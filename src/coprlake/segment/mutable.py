@@ -27,11 +27,11 @@ from coprlake.config import (
 from coprlake.errors import UsageError
 from coprlake.files import Folder, storage_error
 from coprlake.kernel import I64Array
-from coprlake.predicate.required import Profile
+from coprlake.predicate.narrowing.required import Profile
 from coprlake.records import TIMESTAMP
 from coprlake.segment.assigner import BatchAssigner, record_bytes
+from coprlake.segment.batch_indexing import BatchIndexer, signature_bits
 from coprlake.segment.data_file import DataFileWriter, removals_noticed, written_bytes
-from coprlake.segment.indexing import BatchIndexer, signature_bits
 from coprlake.segment.scratch import ScratchFile
 from coprlake.segment.searchable import ALWAYS, time_range
 from coprlake.segment.sidecar import IndexPlan, encode_sidecar, profile_of, sidecar_name

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from coprlake.errors import CorruptSidecarError, FormatError, NotFoundError, StorageError, UnreadableDataError
 from coprlake.files import READ_ERRORS, Folder, storage_error
 from coprlake.kernel import I64Array, U8Array
-from coprlake.predicate.required import Profile
+from coprlake.predicate.narrowing.required import Profile
 from coprlake.records import INT96_UNIT, TIMESTAMP
 from coprlake.segment.footer import Footer
 from coprlake.segment.open_files import OPEN_FILES

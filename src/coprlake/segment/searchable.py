@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from coprlake.kernel import I64Array
-from coprlake.predicate.moments import microseconds_of as microseconds_of
-from coprlake.predicate.required import Profile
+from coprlake.predicate.deciding.moments import microseconds_of as microseconds_of
+from coprlake.predicate.narrowing.required import Profile
 from coprlake.records import TIMESTAMP
 from coprlake.sketch.algebra import Program
 

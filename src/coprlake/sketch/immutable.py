@@ -24,6 +24,7 @@ from coprlake.kernel import (
 )
 from coprlake.sketch import interpolative
 from coprlake.sketch.algebra import Program, is_conjunction, may_match
+from coprlake.sketch.asking import Sketch, as_fingerprints
 from coprlake.sketch.bbhash import LEVEL_LIMIT, PerfectHash, find_index
 from coprlake.sketch.format import (
     FOOTER_BYTES,
@@ -36,7 +37,6 @@ from coprlake.sketch.format import (
     header_word,
     read_header,
 )
-from coprlake.sketch.query import Sketch, as_fingerprints
 from coprlake.sketch.ranks import decode_ranks, find_rank
 from coprlake.sketch.signatures import decode_signatures, fits_signature
 from coprlake.unchanging import unchanging_bytes

@@ -10,6 +10,7 @@ from coprlake.config import MEMORY_LIMIT_BYTES, POSTING_LIMIT, SHORT_LIST_POSTIN
 from coprlake.errors import UsageError
 from coprlake.kernel import I64Array, U16Array, U32Array
 from coprlake.sketch import lookup_map, token_map
+from coprlake.sketch.asking import Sketch, as_fingerprints
 from coprlake.sketch.insertion import (
     TOKEN_COUNT,
     Parts,
@@ -19,7 +20,6 @@ from coprlake.sketch.insertion import (
     slots_limit,
 )
 from coprlake.sketch.posting_lists import COUNT, FREE_LIST, LIVE_LISTS, NEXT_LIST, Lists, decode, new_lists
-from coprlake.sketch.query import Sketch, as_fingerprints
 from coprlake.sketch.token_map import DIRECT, PAYLOAD, find_values
 
 SMALLEST_MEMORY_LIMIT_BYTES = 2 << 20

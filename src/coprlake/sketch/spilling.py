@@ -11,10 +11,10 @@ from coprlake.config import FULL_SIGNATURE_BITS, MEMORY_LIMIT_BYTES, SHORT_LIST_
 from coprlake.errors import UsageError
 from coprlake.files import storage_error
 from coprlake.kernel import I64Array, U16Array, U32Array
+from coprlake.sketch.asking import Sketch
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.sketch.merge import add_sealed
 from coprlake.sketch.mutable import MutableSketch
-from coprlake.sketch.query import Sketch
 from coprlake.sketch.sealing import SealReport, seal
 from coprlake.tokens.rules import RULES_VERSION
 

@@ -13,21 +13,21 @@ from importlib import import_module
 from typing import Any
 
 _EXPORTS = {
-    "session": "sessions",
-    "register": "registering",
-    "query": "querying",
-    "SparkQuery": "querying",
-    "search": "searching",
-    "plan_search": "searching",
-    "SparkSearch": "searching",
-    "ingest": "ingesting",
-    "stream_folder": "folder_stream",
-    "stream_kafka": "kafka_stream",
-    "StreamSettings": "streaming",
-    "BatchReport": "streaming",
-    "optimize": "optimizing",
-    "index": "indexing",
-    "connector_jars": "jars",
+    "session": "runtime.sessions",
+    "register": "source.registering",
+    "query": "jobs.querying",
+    "SparkQuery": "jobs.querying",
+    "search": "jobs.searching",
+    "plan_search": "jobs.searching",
+    "SparkSearch": "jobs.searching",
+    "ingest": "jobs.ingesting",
+    "stream_folder": "streams.folder_stream",
+    "stream_kafka": "streams.kafka_stream",
+    "StreamSettings": "streams.streaming",
+    "BatchReport": "streams.streaming",
+    "optimize": "jobs.optimizing",
+    "index": "jobs.indexing",
+    "connector_jars": "runtime.jars",
 }
 """What is public, and the module that has it; loaded when it is asked for."""
 

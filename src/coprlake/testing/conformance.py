@@ -1,8 +1,8 @@
 """The one law of every store: a search gives the rows that the naive filter gives, whatever way they were stored.
 
-A variant is a way to store rows; `VARIANTS` has all that this package knows. Who writes another one (a Spark sink, a
-server) runs `check_law` and `check_context` on it. Rows are those of `coprlake.testing.predicates`, each with a number
-of its own (`ID`) that tells it from its likes.
+A variant is a way to store rows; `VARIANTS` has all that this package knows. Whoever writes another one (a Spark sink,
+a server) runs `check_law` and `check_context` on it. Rows come from `coprlake.testing.predicate_strategies`, each with
+a number of its own (`ID`).
 """
 
 from collections import Counter
@@ -22,10 +22,10 @@ from coprlake.predicate.predicates import OneOf, Predicate
 from coprlake.records import ATTRIBUTES, DAY, SOURCE, TIMESTAMP
 from coprlake.segment.mutable import SegmentOptions
 from coprlake.segment.sidecar import sidecar_name
-from coprlake.store import Table, create_table, open_table
-from coprlake.table.writer import TableWriter
+from coprlake.storage.writer import TableWriter
+from coprlake.table import Table, create_table, open_table
 from coprlake.testing.naive_search import matches
-from coprlake.testing.predicates import ROW_SCHEMA, STATUS, USERAPP, Row
+from coprlake.testing.predicate_strategies import ROW_SCHEMA, STATUS, USERAPP, Row
 
 ID: Final = "id"
 SCHEMA: Final = pa.schema([*ROW_SCHEMA, (ID, pa.int64())])

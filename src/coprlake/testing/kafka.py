@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, cast
 
 from coprlake.errors import StorageError, UsageError
-from coprlake.spark.jars import cache_folder, fetch
-from coprlake.spark.java import java_executable
+from coprlake.spark.runtime.jars import cache_folder, fetch
+from coprlake.spark.runtime.java import java_executable
 
 if TYPE_CHECKING:
     from confluent_kafka import Producer
@@ -72,7 +72,7 @@ Message: TypeAlias = bytes | tuple[bytes | None, bytes | None] | None
 
 
 def broker_jars(cache: Path | None = None) -> list[Path]:
-    """The broker's program: fetched once, and kept where `coprlake.spark.jars.cache_folder` says."""
+    """The broker's program: fetched once, and kept where `coprlake.spark.runtime.jars.cache_folder` says."""
     root = cache_folder() if cache is None else cache
     return fetch(KAFKA, root / f"kafka-{KAFKA[0].rpartition(':')[2]}", transitive=True)
 

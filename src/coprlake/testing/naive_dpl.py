@@ -11,9 +11,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from coprlake.dpl import formats
-from coprlake.dpl.layout import named_types
-from coprlake.dpl.tree import (
+from coprlake.dpl.compiling.export_layout import named_types
+from coprlake.dpl.syntax import time_formats as formats
+from coprlake.dpl.syntax.tree import (
     Address,
     Anchor,
     Array,

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coprlake import spark as lake
-from coprlake.store import create_table, open_table
+from coprlake.table import create_table, open_table
 from coprlake.testing.conformance import SCHEMA, Stored, Variant, several_segments, unindexed
-from coprlake.testing.predicates import Row
+from coprlake.testing.predicate_strategies import Row
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

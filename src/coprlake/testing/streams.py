@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from coprlake import spark as lake
 from coprlake.errors import CoprlakeError
-from coprlake.spark.failures import clear_errors
-from coprlake.spark.sessions import DAEMON_MODULE
-from coprlake.spark.streaming import BatchReport, StreamSettings
-from coprlake.testing.faults import record, sudden_death
+from coprlake.spark.runtime.failures import clear_errors
+from coprlake.spark.runtime.sessions import DAEMON_MODULE
+from coprlake.spark.streams.streaming import BatchReport, StreamSettings
+from coprlake.testing.chosen_faults import record, sudden_death
 from coprlake.testing.kafka import tied_to_us
 
 if TYPE_CHECKING:

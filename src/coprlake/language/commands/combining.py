@@ -3,7 +3,7 @@
 from coprlake.language import scope as scopes
 from coprlake.language import syntax
 from coprlake.language.commands.pipeline import Pipeline, items, text_of
-from coprlake.language.commands.records import first_by
+from coprlake.language.commands.record_commands import first_by
 from coprlake.language.commands.registry import command
 from coprlake.language.plan import Column, Dedup, Expr, Join, Project, Ref, Union
 from coprlake.language.scope import Scope

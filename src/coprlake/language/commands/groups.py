@@ -4,8 +4,8 @@ from coprlake.language import syntax
 from coprlake.language.commands.combining import united
 from coprlake.language.commands.pipeline import Pipeline, computed, group_keys, items, some, text_of
 from coprlake.language.commands.registry import command
-from coprlake.language.functions import operators
 from coprlake.language.functions.catalog import FUNCTIONS
+from coprlake.language.functions.values import operators
 from coprlake.language.plan import Aggregate, Apply, Column, Constant, Expr, Filter, Node, Ref, columns_of
 from coprlake.language.scope import Scope
 from coprlake.language.syntax import Command

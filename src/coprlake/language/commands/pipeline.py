@@ -10,7 +10,7 @@ from coprlake.language.plan import Apply, Column, Constant, Expr, Node, Project,
 from coprlake.language.scope import Scope
 from coprlake.language.suggestions import hint
 from coprlake.language.syntax import Argument, Command, Group, Name
-from coprlake.language.tables import Tables
+from coprlake.language.table_facts import Tables
 
 
 class Pipeline:

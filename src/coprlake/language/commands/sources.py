@@ -8,12 +8,12 @@ from coprlake.language import syntax, times
 from coprlake.language.commands.pipeline import Pipeline
 from coprlake.language.commands.registry import command
 from coprlake.language.expressions import Expressions, constant
-from coprlake.language.functions import operators
+from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Column, Constant, Expr
 from coprlake.language.scope import Scope
 from coprlake.language.suggestions import hint
 from coprlake.language.syntax import Argument, Command, Name
-from coprlake.language.tables import LOGS
+from coprlake.language.table_facts import LOGS
 from coprlake.language.types import DURATION, NULL, STRING, TIMESTAMP, Type, array
 
 

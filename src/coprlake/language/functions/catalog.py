@@ -1,21 +1,9 @@
 """All functions: whoever imports from here has every one of them."""
 
-from coprlake.language.functions import (  # noqa: F401
-    aggregates,
-    arrays,
-    bits,
-    calendar,
-    conversion,
-    documents,
-    hashing,
-    matching,
-    net,
-    nulls,
-    numbers,
-    patterns,
-    strings,
-    time,
-)
+from coprlake.language.functions.collections import aggregates, arrays, json_members  # noqa: F401
+from coprlake.language.functions.moments import calendar, time  # noqa: F401
 from coprlake.language.functions.registry import FUNCTIONS
+from coprlake.language.functions.text import hashing, pattern_functions, strings, text_matching  # noqa: F401
+from coprlake.language.functions.values import bit_functions, conversion, net, nulls, numbers  # noqa: F401
 
 __all__ = ["FUNCTIONS"]

@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.spark import Spark
 
-from coprlake.language.functions.kernels import Kernel
+from coprlake.language.functions.array_functions import Kernel
 from coprlake.language.types import Type, member_names
 
 _CARRIED: Final = {

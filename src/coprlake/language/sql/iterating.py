@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from coprlake.language.functions.kernels import Kernel
+from coprlake.language.functions.array_functions import Kernel
 from coprlake.language.sql.dialect import Dialect
 
 

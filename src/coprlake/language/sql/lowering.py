@@ -12,8 +12,8 @@ from sqlglot import exp
 
 from coprlake.language import plan
 from coprlake.language.depth import deep_calls
-from coprlake.language.functions.operators import AND
-from coprlake.language.functions.ordering import NESTED, sort_keys, tie_keys
+from coprlake.language.functions.values.operators import AND
+from coprlake.language.functions.values.value_order import NESTED, sort_keys, tie_keys
 from coprlake.language.plan import Bound, Column, Constant, Expr, InQuery, Lambda, Ref
 from coprlake.language.sql.dialect import DIALECTS, Dialect, simple_type
 from coprlake.language.sql.iterating import iterated

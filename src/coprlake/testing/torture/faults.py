@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from coprlake.errors import CoprlakeError, NotFoundError
 from coprlake.records import DAY
-from coprlake.store import create_table, open_table
-from coprlake.testing.faults import check_sound, ids, record
+from coprlake.table import create_table, open_table
+from coprlake.testing.chosen_faults import check_sound, ids, record
 from coprlake.testing.torture.deaths import crowds
 from coprlake.testing.torture.deaths.jobs import ID, Effect, applied, records
 from coprlake.testing.torture.deaths.lives import (

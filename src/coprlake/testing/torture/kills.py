@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from coprlake.errors import CoprlakeError, NotFoundError
 from coprlake.records import DAY
-from coprlake.store import create_table, open_table
-from coprlake.testing.faults import check_sound, ids, record
+from coprlake.table import create_table, open_table
+from coprlake.testing.chosen_faults import check_sound, ids, record
 from coprlake.testing.torture.deaths.jobs import ID, applied, records
 from coprlake.testing.torture.deaths.lives import ANY, DEADLY, WRITING, Ended, Fault, Lives
 from coprlake.testing.torture.outcome import ENOUGH, Budget, Failure, Outcome

@@ -12,7 +12,7 @@ from coprlake.errors import CoprlakeError
 from coprlake.predicate.predicates import Predicate
 from coprlake.query import duck_scan
 from coprlake.query.resolving import resolved, time_column
-from coprlake.query.search import Search
+from coprlake.query.searching import Search
 from coprlake.testing.torture.answers.foreign_data import ID
 from coprlake.testing.torture.answers.oracle import answer, is_in_time
 from coprlake.testing.torture.answers.plain_rows import Moment, Row, clipped, is_valid_text, plain_rows

@@ -19,7 +19,7 @@ from coprlake.config import Rules
 from coprlake.predicate.predicates import OneOf, Predicate
 from coprlake.records import ATTRIBUTES, ATTRIBUTES_TYPE, CONTENT, DAY, LOGLEVEL, SCHEMA, SOURCE, TIMESTAMP
 from coprlake.segment.mutable import SegmentOptions
-from coprlake.store import Table, create_table, open_table
+from coprlake.table import Table, create_table, open_table
 from coprlake.testing.torture.answers import spark_writer
 from coprlake.testing.torture.answers.foreign_data import ID
 from coprlake.testing.torture.answers.plain_rows import is_valid_text

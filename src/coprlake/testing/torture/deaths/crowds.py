@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from coprlake.errors import CoprlakeError
-from coprlake.store import create_table, open_table
-from coprlake.testing.faults import ids
+from coprlake.table import create_table, open_table
+from coprlake.testing.chosen_faults import ids
 from coprlake.testing.torture.deaths.jobs import ID, records
 from coprlake.testing.torture.deaths.lives import Ended, Fault, Life, Lives
 from coprlake.testing.torture.kills import PARTITIONS, LostError, difference

@@ -19,13 +19,13 @@ from coprlake.errors import ConflictError, CoprlakeError
 from coprlake.files import Folder
 from coprlake.predicate.predicates import Contains, OneOf
 from coprlake.segment.mutable import MutableSegment
-from coprlake.spark.joining import Part, join
-from coprlake.store import Table, create_table, open_table
-from coprlake.table.conforming import arrow_batches
-from coprlake.table.log.delta_log import DeltaLog, Transaction
-from coprlake.table.segmenter import Segmenter
-from coprlake.table.writer import scratch_options
-from coprlake.testing.faults import SMALL, record
+from coprlake.spark.jobs.joining import Part, join
+from coprlake.storage.conforming import arrow_batches
+from coprlake.storage.log.delta_log import DeltaLog, Transaction
+from coprlake.storage.segmenter import Segmenter
+from coprlake.storage.writer import scratch_options
+from coprlake.table import Table, create_table, open_table
+from coprlake.testing.chosen_faults import SMALL, record
 from coprlake.testing.torture.deaths.lives import World, describe
 
 Effect: TypeAlias = list[Any]
@@ -43,7 +43,12 @@ def warm_up() -> None:
         segment = MutableSegment(Folder.of(folder), "a.parquet", batch.schema, SMALL)
         segment.append(batch)
         segment.seal()
-    for module in ("coprlake.query.querying", "coprlake.cli.main", "coprlake.cli.ingest", "coprlake.ingestion"):
+    for module in (
+        "coprlake.query.querying",
+        "coprlake.cli.main",
+        "coprlake.cli.commands.ingest",
+        "coprlake.ingestion",
+    ):
         import_module(module)
 
 

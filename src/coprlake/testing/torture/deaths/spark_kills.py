@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from coprlake.errors import CoprlakeError
-from coprlake.spark.streaming import StreamSettings
-from coprlake.store import create_table, open_table
-from coprlake.testing.faults import check_sound, ids, record
+from coprlake.spark.streams.streaming import StreamSettings
+from coprlake.table import create_table, open_table
+from coprlake.testing.chosen_faults import check_sound, ids, record
 from coprlake.testing.streams import DriverError, SparkDriver, spark_home
 from coprlake.testing.torture.deaths.jobs import ID
 from coprlake.testing.torture.outcome import Budget, Failure, Outcome

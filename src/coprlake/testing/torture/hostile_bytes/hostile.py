@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from coprlake.store import Table, create_table
+from coprlake.table import Table, create_table
 from coprlake.testing.torture.hostile_bytes.mutating import Edit
 
 WORDS: Final = ("error", "refused", "10.0.0.17", "user", "session", "käse", "timeout", "GET", "/index.html", "x=1")

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from coprlake.errors import CoprlakeError
 from coprlake.predicate.build import contains
-from coprlake.store import open_table
+from coprlake.table import open_table
 from coprlake.testing.torture.hostile_bytes.hostile import Case, Kind, log_lines, small_table
 from coprlake.testing.torture.hostile_bytes.mutating import Edit, edited, random_edits
 

@@ -11,9 +11,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from coprlake.intake.compression import ByteStream
-from coprlake.intake.inputs import InputFile
 from coprlake.intake.reading import Intake, ReadOptions
+from coprlake.intake.sources.compression import ByteStream
+from coprlake.intake.sources.inputs import InputFile
 from coprlake.testing.torture.hostile_bytes.hostile import Case, Kind, log_lines
 from coprlake.testing.torture.hostile_bytes.mutating import Edit, edited, random_edits
 

@@ -7,14 +7,14 @@ from typing import Final
 
 import pyarrow as pa
 
-from coprlake.dpl.parsing import matches as pattern_matches
-from coprlake.dpl.parsing import parse, parse_all
+from coprlake.dpl.matching_texts import matches as pattern_matches
+from coprlake.dpl.matching_texts import parse, parse_all
 from coprlake.dpl.pattern import compile_pattern
 from coprlake.predicate.build import regex, wildcard
+from coprlake.predicate.deciding.matching import Matcher
 from coprlake.predicate.expression import parse_expression, parse_query
-from coprlake.predicate.matching import Matcher
+from coprlake.predicate.narrowing.required import required_tokens
 from coprlake.predicate.predicates import Predicate
-from coprlake.predicate.required import required_tokens
 from coprlake.query.limits import Limits
 from coprlake.segment.sidecar import profile_of
 from coprlake.testing.naive_search import matches

@@ -13,7 +13,7 @@ from coprlake.errors import CoprlakeError
 from coprlake.files import Folder
 from coprlake.kernel import U32Array
 from coprlake.predicate.build import contains
-from coprlake.predicate.required import required_tokens
+from coprlake.predicate.narrowing.required import required_tokens
 from coprlake.segment.checksum import checksum
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
 from coprlake.segment.sidecar import TRAILER, sidecar_name

@@ -21,12 +21,12 @@ from deltalake import DeltaTable, write_deltalake
 
 from coprlake.predicate.predicates import OneOf
 from coprlake.segment.mutable import SegmentOptions
-from coprlake.spark.joining import Part, join
-from coprlake.store import Table, create_table, open_table
-from coprlake.table.log.delta_log import DeltaLog, Transaction
-from coprlake.table.segmenter import Segmenter
-from coprlake.table.vacuuming import VacuumReport
-from coprlake.testing.faults import record
+from coprlake.spark.jobs.joining import Part, join
+from coprlake.storage.log.delta_log import DeltaLog, Transaction
+from coprlake.storage.segmenter import Segmenter
+from coprlake.storage.vacuuming import VacuumReport
+from coprlake.table import Table, create_table, open_table
+from coprlake.testing.chosen_faults import record
 from coprlake.testing.torture.power_loss.recording import MARKS
 
 TABLE: Final = "in/table"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from coprlake import spark as lake
 from coprlake.errors import CoprlakeError
 from coprlake.files import Folder
-from coprlake.spark.streaming import StreamSettings
-from coprlake.store import create_table, open_table
+from coprlake.spark.streams.streaming import StreamSettings
+from coprlake.table import create_table, open_table
 from coprlake.testing.torture.power_loss.crash_checks import CrashError
 from coprlake.testing.torture.power_loss.crash_jobs import TABLE, Marker
 

@@ -1,0 +1,207 @@
+"""``coprlake ingest``: read logs into a table."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from coprlake.cli.options.engine import Engine, engine_options
+from coprlake.cli.options.input_options import follow_option, reading_options
+from coprlake.cli.options.target import Target, into_option, target_options
+from coprlake.cli.printing.figures import parse_size
+from coprlake.cli.printing.ingest_summary import Ingested, print_summary
+from coprlake.cli.printing.json_reports import echo_json
+from coprlake.cli.printing.notices import color_option, note
+from coprlake.cli.printing.progress_bar import Advance, job_bar, progress_bar
+from coprlake.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from coprlake.intake.options import IntakeReport, ReadOptions
+    from coprlake.intake.reading import Intake
+    from coprlake.intake.sources.inputs import InputFile
+
+_STREAMS = ("/dev/", "/proc/")
+_NOT_AS_LONG_AS_ITS_TEXT = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".zip", ".parquet")
+
+
+@click.command(
+    short_help="Read logs into a table.",
+    epilog="Exits with 0 when all was read, 1 if a file could not be read to its end (what was read is in the table), "
+    "2 after an error (nothing is, unless --commit-every committed before).",
+)
+@click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILES...")
+@into_option
+@reading_options
+@target_options
+@follow_option
+@click.option(
+    "--commit-every",
+    type=parse_size,
+    metavar="SIZE",
+    help="Commit after so much raw text, not once at the end. For the local engine.",
+)
+@click.option("--dry-run", is_flag=True, help="Read and report, and write nothing. For the local engine.")
+@engine_options("spark")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@color_option
+@click.pass_context
+def ingest(
+    ctx: click.Context,
+    files: tuple[str, ...],
+    target: Target,
+    reading: "ReadOptions",
+    engine: Engine,
+    follow_links: bool,
+    commit_every: int | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Read logs into a table: files, folders, globs, or - for standard input.
+
+    Plain text, JSON lines, CSV, syslog, access logs and Parquet are told apart by themselves, compressed or not; times
+    and levels are found in each line. All of it becomes part of the table in one step, or nothing does.
+
+    Spark reads with all cores, or with all machines of a cluster, which must all reach the files and the table. For a
+    few files --engine local is faster: nothing has to be started. Standard input and pipes are always read by it.
+    """
+    from coprlake.intake.reading import Intake
+
+    target.check()
+    ingested = Ingested(target.uri, is_dry_run=dry_run)
+    with Intake(files, reading, follow_links=follow_links, stdin=sys.stdin.buffer) as intake:
+        _refuse_own_files(intake, target)
+        engine = engine.able(_local_only(intake.files, commit_every, dry_run))
+        with _told_what_is_left(target, commit_every):
+            if engine.is_spark and intake.total_bytes:
+                _run_on_spark(intake, target, reading, engine, ingested)
+            else:  # what is empty needs no Spark
+                _run(intake, target, commit_every, ingested)
+    ingested.reading = asdict(intake.report) | {"formats": dict(intake.report.formats)}
+    if as_json:
+        echo_json(ingested)
+    else:
+        print_summary(ingested, intake.report)
+    ctx.exit(1 if intake.report.unreadable else 0)
+
+
+def _refuse_own_files(intake: "Intake", target: Target) -> None:
+    """A table is not ingested into itself."""
+    own = next((file.path for file in intake.files if target.holds(file.path)), None)
+    if own is not None:
+        raise UsageError(f"{own} is a file of the table itself; name the logs, or put the table elsewhere")
+
+
+def _local_only(files: "Sequence[InputFile]", commit_every: int | None, dry_run: bool) -> list[str]:
+    """What Spark cannot do of all that was asked for."""
+    found = ["--commit-every"] if commit_every is not None else []
+    found += ["--dry-run"] if dry_run else []
+    for file in files:
+        if file.path == "-":
+            found.append("standard input")
+        elif file.size is None or file.path.startswith(_STREAMS):
+            found.append(file.path)
+    return found
+
+
+class _Begun:
+    """An intake whose first batch was read already: a table is made when there is something to put into it."""
+
+    def __init__(self, intake: "Intake") -> None:
+        self.report = intake.report
+        self._batches = iter(intake)
+        self.first = next(self._batches, None)
+
+    def __iter__(self) -> "Iterator[pa.RecordBatch]":
+        if self.first is not None:
+            yield self.first
+            yield from self._batches
+
+
+def _run(intake: "Intake", target: Target, commit_bytes: int | None, ingested: Ingested) -> None:
+    """Read all, and write it unless this is a dry run."""
+    started = time.perf_counter()
+    with progress_bar("ingesting", intake.total_bytes) as advance:
+        if ingested.is_dry_run:
+            progress = _progress(advance)
+            for _ in intake:
+                progress(intake.report)
+        else:
+            _write(intake, target, commit_bytes, ingested, advance)
+    ingested.seconds = time.perf_counter() - started
+
+
+def _write(intake: "Intake", target: Target, commit_bytes: int | None, ingested: Ingested, advance: Advance) -> None:
+    from coprlake.ingestion import ingest as ingest_all
+
+    begun = _Begun(intake)
+    if begun.first is None:
+        return
+    written = ingest_all(
+        target.open(),
+        cast("Intake", begun),
+        segment_bytes=target.segment_bytes,
+        commit_bytes=commit_bytes,
+        progress=_progress(advance),
+    )
+    for report in written.written:
+        ingested.add(report)
+
+
+def _progress(advance: Advance) -> Callable[["IntakeReport"], None]:
+    """Tells a bar how much more was read."""
+    done = 0
+
+    def progress(report: "IntakeReport") -> None:
+        nonlocal done
+        advance(report.bytes_read - done)
+        done = report.bytes_read
+
+    return progress
+
+
+def _run_on_spark(intake: "Intake", target: Target, reading: "ReadOptions", engine: Engine, ingested: Ingested) -> None:
+    """Have Spark's tasks read and write all; the table is made when Spark has started."""
+    from coprlake.spark.jobs.ingesting import ingest_files
+
+    started = time.perf_counter()
+    files = [replace(file, path=str(Path(file.path).absolute())) for file in intake.files]
+    with engine.session() as spark:
+        ingested.engine, ingested.master = engine.name, spark.sparkContext.master
+        ingested.start_seconds = time.perf_counter() - started
+        with job_bar("ingesting", _text_bytes(files)) as progress:
+            done = ingest_files(
+                spark, files, target.open(), reading, segment_bytes=target.segment_bytes, progress=progress
+            )
+    ingested.seconds = done.seconds
+    intake.report.merge(done.read)
+    for report in done.written:
+        ingested.add(report)
+
+
+def _text_bytes(files: "Sequence[InputFile]") -> int | None:
+    """How much text there is; None if a file does not tell."""
+    if any(file.path.lower().endswith(_NOT_AS_LONG_AS_ITS_TEXT) for file in files):
+        return None
+    return sum(file.length or 0 for file in files)
+
+
+@contextmanager
+def _told_what_is_left(target: Target, commit_bytes: int | None) -> Iterator[None]:
+    """After an error or Ctrl-C say what is in the table."""
+    before = target.version() if commit_bytes is not None else None
+    try:
+        yield
+    except BaseException:
+        after = target.version() if commit_bytes is not None else None
+        if after is not None and after > (before or 0):
+            note(f"what was committed before that stays in {target.uri}, version {after}; the rest was not added")
+        else:
+            note(f"nothing was added to {target.uri}")
+        raise

@@ -1,0 +1,86 @@
+"""``coprlake optimize``: merge small segments."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from coprlake.cli.options.engine import Engine, engine_options
+from coprlake.cli.options.filters import table_argument
+from coprlake.cli.printing import figures
+from coprlake.cli.printing.figures import parse_size
+from coprlake.cli.printing.json_reports import echo_json
+from coprlake.cli.printing.notices import color_option, note
+from coprlake.cli.printing.progress_bar import job_bar, progress_bar
+from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES
+
+if TYPE_CHECKING:
+    from coprlake.storage.optimizing import OptimizeReport
+
+
+@click.command(short_help="Merge small segments into large ones.")
+@table_argument
+@click.option(
+    "--target-size",
+    type=parse_size,
+    metavar="SIZE",
+    default=OPTIMIZED_SEGMENT_BYTES,
+    show_default=f"{OPTIMIZED_SEGMENT_BYTES >> 20}MiB",
+    help="Raw text of a merged segment.",
+)
+@click.option(
+    "--level",
+    type=click.IntRange(1, 22),
+    default=OPTIMIZED_LEVEL,
+    show_default=True,
+    help="Zstandard level of the new data files.",
+)
+@click.option("--full", is_flag=True, help="Rewrite all segments, also those that are large enough.")
+@engine_options("local")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@color_option
+def optimize(table: str, target_size: int, level: int, full: bool, engine: Engine, as_json: bool) -> None:
+    """Merge small segments of the same partition: fewer files, and smaller ones.
+
+    Searches go on meanwhile. The old files stay until `coprlake vacuum` removes them.
+    """
+    from coprlake.cli.options.table_argument import opened
+    from coprlake.storage.optimizing import groups_to_merge
+
+    opened_table = opened(table)
+    groups = groups_to_merge(opened_table.snapshot().segments, target_size, full=full)
+    total = sum(segment.entry.data_bytes for group in groups for segment in group)
+    if engine.is_spark and groups:
+        from coprlake.spark import optimize as optimize_on_spark
+
+        with engine.session() as spark, job_bar("optimizing", total) as progress:
+            report = optimize_on_spark(
+                spark, opened_table, target_bytes=target_size, level=level, full=full, progress=progress
+            )
+    else:
+        with progress_bar("optimizing", total) as advance:
+            report = opened_table.optimize(target_bytes=target_size, level=level, full=full, progress=advance)
+    if as_json:
+        echo_json(report)
+    else:
+        _print_summary(report)
+
+
+def _print_summary(report: "OptimizeReport") -> None:
+    if report.written:
+        size = figures.size
+        rows = [
+            ["segments", f"{report.segments_before:,}", f"{report.segments_after:,}"],
+            ["data rewritten", size(report.data_bytes_before), size(report.data_bytes_after)],
+            ["index rewritten", size(report.sketch_bytes_before), size(report.sketch_bytes_after)],
+        ]
+        click.echo(figures.grid(["", "before", "after"], rows, right=frozenset({1, 2})))
+        again = f", {report.tokenized_again:,} of them tokenized again" if report.tokenized_again else ""
+        click.echo(
+            f"merged {report.merged:,} segments into {report.written:,} in {figures.seconds(report.seconds)}{again}"
+        )
+        note("the old files stay until `coprlake vacuum` removes them")
+    elif not report.conflicts:
+        note(f"nothing to merge: {figures.amount(report.segments_after, 'segment')}")
+    if report.conflicts:
+        groups = figures.amount(report.conflicts, "group")
+        note(f"{groups} of segments stayed as they are, because somebody else changed some of them meanwhile")

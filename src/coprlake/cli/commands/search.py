@@ -1,0 +1,242 @@
+"""``coprlake search``: find records, and write them as people or programs like them."""
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import IO, TYPE_CHECKING, TypeAlias
+
+import click
+
+from coprlake.cli.options.engine import Engine, engine_options
+from coprlake.cli.options.filters import Asked, filter_options
+from coprlake.cli.printing.notices import Failure, color_option, is_colored, note, warn_each
+from coprlake.cli.printing.record_layout import FOR_PEOPLE, OUTPUTS, Shown, needed_columns, settled
+
+if TYPE_CHECKING:
+    from coprlake.cli.commands.spark_search import SparkResults
+    from coprlake.cli.printing.search_output import Writer
+    from coprlake.query.searching import Search
+    from coprlake.table import Table
+
+    Found: TypeAlias = Search | SparkResults
+
+
+@click.command(
+    short_help="Find records and print them.",
+    epilog="Exits with 0 if something matches, 1 if nothing does, 2 after an error.",
+)
+@filter_options
+@click.option(
+    "--order",
+    type=click.Choice(["newest", "oldest", "any"]),
+    default="newest",
+    show_default=True,
+    help="By time; any is the fastest.",
+)
+@click.option("-n", "--limit", type=click.IntRange(0), metavar="N", help="Stop after so many matches.")
+@click.option(
+    "-A",
+    "--after-context",
+    "after",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Also show so many records of the same source after each match.",
+)
+@click.option(
+    "-B", "--before-context", "before", type=click.IntRange(0), metavar="N", help="Also show so many before each match."
+)
+@click.option(
+    "-C",
+    "--context",
+    "around",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Also show so many before and after.",
+)
+@click.option("-c", "--count", "only_count", is_flag=True, help="Print only how many records match.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells whether something matches.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(OUTPUTS),
+    help="How to print: columns for people (table), the log lines alone (lines), one JSON object a line (json), "
+    "csv or parquet. By default a table on a terminal and lines elsewhere.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as -o json.")
+@click.option("--columns", metavar="A,B", help="What to print of a record.")
+@click.option(
+    "--out",
+    type=click.Path(),
+    metavar="FILE",
+    help="Write to a file; its suffix tells the kind of output unless -o does.",
+)
+@click.option(
+    "--strict", is_flag=True, help="Fail if anything is wrong with a file, instead of warning and searching the rest."
+)
+@click.option(
+    "--threads", type=click.IntRange(1), metavar="N", help="Batches to work on at a time; by default one a core."
+)
+@click.option("--stats", is_flag=True, help="Tell on stderr what the search did, as `explain` does.")
+@engine_options("local")
+@color_option
+@click.pass_context
+def search(
+    ctx: click.Context,
+    asked: Asked,
+    order: str,
+    limit: int | None,
+    after: int | None,
+    before: int | None,
+    around: int,
+    only_count: bool,
+    quiet: bool,
+    output: str | None,
+    as_json: bool,
+    columns: str | None,
+    out: str | None,
+    strict: bool,
+    threads: int | None,
+    stats: bool,
+    engine: Engine,
+) -> None:
+    """Find records and print them, the newest first.
+
+    The order of the arguments is that of grep: `coprlake search refused ./logs`. A single argument is the TEXT if
+    COPRLAKE_TABLE or --table names the table, and the TABLE if not. Without a text the other filters decide alone.
+
+    On a terminal each record is shown with its time, level and source, and with the match in colour. Into a pipe goes
+    the log line alone, as it was read, so that grep, sort and wc work as on the log file itself.
+
+    Spark is for searches that read much of a large table: it prints when all of its tasks are done. It has no contexts
+    (-A, -B, -C).
+    """
+    if as_json and output not in (None, "json"):
+        raise click.UsageError(f"--json and -o {output} contradict each other")
+    if out is not None and (only_count or quiet):
+        raise click.UsageError(f"--out and {'--count' if only_count else '--quiet'} contradict each other")
+    context = (around if before is None else before, around if after is None else after)
+    engine.able([*(["a context"] if any(context) else []), *(["--threads"] if threads is not None else [])])
+    from coprlake.cli.options.table_argument import opened
+
+    table = opened(asked.table, may_be_text=not asked.texts)
+    is_shown = not (quiet or only_count)
+    shown = settled(table, "json" if as_json else output, out, columns, has_context=any(context)) if is_shown else None
+    with ExitStack() as stack:
+        find = _finder(table, asked, engine, stack, threads=threads, strict=strict)
+        started = time.perf_counter()
+        if shown is None:
+            found = find(order="any", limit=1 if quiet else None, columns=table.schema.names[:1])
+            count = sum(batch.num_rows for batch in found) if quiet else found.count()
+            _fail_or_warn(found, strict)
+            if only_count and not quiet:
+                click.echo(count if limit is None else min(count, limit))
+        else:
+            needed = needed_columns(table, shown.columns)
+            found = find(order=order, limit=limit, columns=needed, **({"context": context} if any(context) else {}))
+            count = _write(found, asked, shown, strict)
+            _fail_or_warn(found, strict)
+            if not count and shown.output in FOR_PEOPLE:
+                note(_nothing(table, asked))
+            elif shown.out not in (None, "-"):
+                note(f"{count:,} records written to {shown.out}")
+        if stats:
+            note(_statistics(found, table, time.perf_counter() - started), is_styled=True)
+    if found.report.is_incomplete:
+        ctx.exit(2)  # as grep does when it could not read a file
+    ctx.exit(0 if count else 1)
+
+
+def _finder(
+    table: "Table", asked: Asked, engine: Engine, stack: ExitStack, *, threads: int | None, strict: bool
+) -> "Callable[..., Found]":
+    """What looks for records when it is told the order, limit and columns; Spark runs until the stack is left."""
+    if not engine.is_spark or not table.snapshot().segments:  # of nothing there is nothing to spread
+        return partial(asked.search, table, threads=threads, strict=strict)
+    spark = stack.enter_context(engine.session())
+    from coprlake.cli.commands.spark_search import SparkResults
+
+    return partial(SparkResults, spark, table, asked, strict=strict)
+
+
+def _statistics(found: "Found", table: "Table", elapsed: float) -> str:
+    from coprlake.cli.commands.explain import explanation, explanation_of_plan
+    from coprlake.query.searching import Search
+
+    if isinstance(found, Search):
+        return explanation(found.report, table, elapsed)
+    return explanation_of_plan(found.report, found.done_by, elapsed)
+
+
+def _write(found: "Found", asked: Asked, shown: Shown, strict: bool) -> int:
+    """Write all results; returns how many records matched."""
+    from coprlake.cli.printing.search_output import destination
+
+    count = 0
+    with destination(shown.out) as out:
+        writer = _writer(found, asked, shown, out)
+        try:
+            for batch in found:
+                if strict:
+                    _fail_if_wrong(found)
+                writer.write(batch)
+                count += int(batch.column("match").true_count) if shown.has_context else batch.num_rows
+        finally:
+            writer.close()
+        if strict:  # before the file is given its name
+            _fail_if_wrong(found)
+    return count
+
+
+def _writer(found: "Found", asked: Asked, shown: Shown, out: IO[bytes]) -> "Writer":
+    from coprlake.cli.printing import search_output as outputs
+
+    predicate = asked.predicate() if is_colored() and shown.out in (None, "-") else None
+    if shown.output == "table":
+        return outputs.TableWriter(
+            out, shown.columns, predicate, header=shown.are_columns_chosen, has_context=shown.has_context
+        )
+    if shown.output == "lines":
+        return outputs.LinesWriter(
+            out, shown.columns, predicate, is_terminal=shown.is_terminal, has_context=shown.has_context
+        )
+    if shown.output == "json":
+        return outputs.JsonWriter(out, shown.columns)
+    if shown.output == "csv":
+        return outputs.CsvWriter(out, shown.columns, shown.is_terminal)
+    return outputs.ParquetWriter(out, shown.columns, found.schema)
+
+
+def _fail_or_warn(found: "Found", strict: bool) -> None:
+    if strict:
+        _fail_if_wrong(found)
+    warn_each(found.report.problems)
+
+
+def _fail_if_wrong(found: "Found") -> None:
+    problems = found.report.problems
+    if problems:
+        raise Failure("; ".join(problems[:3]) + (f"; and {len(problems) - 3:,} more" if len(problems) > 3 else ""))
+
+
+def _nothing(table: "Table", asked: Asked) -> str:
+    """Why there is nothing to see."""
+    if not table.snapshot().segments:
+        return f"{asked.table}: the table has no records yet; `coprlake ingest` adds some"
+    if len(asked.texts) == 1 and asked.texts[0] != asked.table and os.path.isdir(asked.texts[0]):  # noqa: PTH112
+        return f"no match for {asked.texts[0]!r} in {asked.table}; if it was meant as the table, say --table"
+    return f"no match in {asked.table}{_hint(table, asked)}"
+
+
+def _hint(table: "Table", asked: Asked) -> str:
+    """A field that is no column may be a key of the attributes, or a slip of the pen."""
+    from coprlake.predicate.predicates import ALL_FIELDS
+
+    columns = table.schema.names
+    fields = [*asked.fields, *(condition.field for condition in asked.conditions)]
+    unknown = [field for field in fields if field not in columns and field != ALL_FIELDS]
+    if unknown:
+        return f"; {unknown[0]} is no column of it (an attribute perhaps); the columns are {', '.join(columns)}"
+    return ""

@@ -1,0 +1,136 @@
+"""A search on Spark, with what `coprlake search` asks of any: the results, their number, and a report."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import functions
+
+from coprlake.cli.options.filters import Asked
+from coprlake.cli.printing import figures
+from coprlake.predicate.narrowing.claims import Exact
+from coprlake.query.report import SearchReport
+from coprlake.query.resolving import time_column
+from coprlake.spark.jobs.searching import SparkSearch, plan_search
+from coprlake.spark.source.filter_expressions import named
+from coprlake.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PACKED = "batch binary"
+_PLACE = "coprlake_place"
+"""Where a record stood: of two with the same time the first comes first, as it did in the log."""
+
+
+class SparkResults:
+    """The results of a search on Spark.
+
+    All tasks run before the first record comes out. What they found waits on the disks of the executors, not in
+    memory, and is fetched a part at a time.
+
+    Args:
+        spark: the session.
+        table: what is searched.
+        asked: for what.
+        order: ``newest``, ``oldest`` or ``any``.
+        limit: so many records at most.
+        columns: what to return of a record.
+        strict: whether a damaged sidecar is an error.
+    """
+
+    def __init__(
+        self,
+        spark: "SparkSession",
+        table: Table,
+        asked: Asked,
+        *,
+        order: str = "any",
+        limit: int | None = None,
+        columns: Sequence[str] | None = None,
+        strict: bool = False,
+    ) -> None:
+        self._spark = spark
+        self._time_column = time_column(table.schema)
+        self._order = "any" if self._time_column is None else order
+        self._limit = limit
+        self._planned: SparkSearch[Exact] = plan_search(
+            table,
+            asked.predicate(),
+            since=asked.since,
+            until=asked.until,
+            columns=columns,
+            limit=limit if self._order == "any" else None,
+            strict=strict,
+        )
+
+    @property
+    def report(self) -> SearchReport:
+        """What was pruned by what."""
+        return self._planned.report
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the results."""
+        return self._planned.schema
+
+    @property
+    def done_by(self) -> str:
+        """Who reads what is left."""
+        if self._planned.goes_through_parquet:
+            return "Spark's Parquet reader"
+        return f"{figures.amount(len(self._planned.shares()), 'task')} of Spark"
+
+    def count(self) -> int:
+        """How many records match."""
+        return 0 if self._is_nothing else int(self._planned.dataframe(self._spark).count())
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """The matching records."""
+        if self._is_nothing:
+            return
+        found = self._planned.dataframe(self._spark)
+        if self._limit is not None:
+            yield from _fetched(self._sorted(found).limit(self._limit), self.schema)
+            return
+        kept = _placed(found).persist(StorageLevel.DISK_ONLY)
+        try:
+            if kept.count():  # on all cores, while a sort would do everything twice, and fetching a part at a time
+                yield from _fetched(self._sorted(kept), self.schema)
+        finally:
+            kept.unpersist()
+
+    @property
+    def _is_nothing(self) -> bool:
+        """Whether everything was ruled out, or nothing is wanted."""
+        return self._limit == 0 or not self._planned.plan.pieces
+
+    def _sorted(self, frame: "DataFrame") -> "DataFrame":
+        """The records in the order that was asked for, with their columns alone."""
+        if self._order != "any":
+            frame = frame if _PLACE in frame.columns else _placed(frame)
+            time = named(str(self._time_column))
+            by_time = time.desc_nulls_last() if self._order == "newest" else time.asc_nulls_last()
+            frame = frame.orderBy(by_time, functions.col(_PLACE))
+        return frame.drop(_PLACE)
+
+
+def _placed(frame: "DataFrame") -> "DataFrame":
+    return frame.withColumn(_PLACE, functions.monotonically_increasing_id())
+
+
+def _fetched(frame: "DataFrame", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The records as Arrow batches with the types of the table; no more than two tasks' are held at a time."""
+    for row in frame.mapInArrow(_packed, _PACKED).toLocalIterator(prefetchPartitions=True):
+        with pa.ipc.open_stream(row[0]) as reader:
+            yield from reader.read_all().select(schema.names).cast(schema).to_batches()
+
+
+def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """In a task: each batch becomes a row with its bytes."""
+    for batch in batches:
+        sink: Any = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], ["batch"])

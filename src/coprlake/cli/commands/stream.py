@@ -1,0 +1,212 @@
+"""``coprlake stream``: keep a table up to date with a folder or with Kafka."""
+
+import queue
+import re
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coprlake.cli.options.engine import Engine, pairs, spark_options
+from coprlake.cli.options.input_options import follow_option, reading_options
+from coprlake.cli.options.target import Target, into_option, target_options
+from coprlake.cli.options.time_option import pause_option, rhythm_option
+from coprlake.cli.printing.notices import color_option, note
+from coprlake.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from coprlake.intake.options import ReadOptions
+    from coprlake.spark.streams.streaming import StreamSettings
+
+_FAIR = {"spark.scheduler.mode": "FAIR"}
+"""Merging has tasks too, and the stream shall not wait until all of them are done."""
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """Where the records come from: a folder, or Kafka.
+
+    Attributes:
+        limit: files or messages of a batch.
+        kafka_options: of Spark's Kafka source.
+    """
+
+    folder: str | None
+    servers: str
+    topics: str
+    limit: int | None
+    kafka_options: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return f"files in {self.folder}" if self.folder else f"messages of {self.topics} at {self.servers}"
+
+    def jars(self) -> list[Path]:
+        """What Spark needs for it."""
+        from coprlake.spark import connector_jars
+
+        return [] if self.folder else connector_jars()
+
+    def start(self, spark: "SparkSession", target: Target, settings: "StreamSettings") -> "StreamingQuery":
+        """Begin."""
+        from coprlake.spark import stream_folder, stream_kafka
+
+        if self.folder:
+            return stream_folder(spark, self.folder, target.open(), settings)
+        return stream_kafka(spark, self.servers, self.topics, target.open(), settings, self.kafka_options)
+
+
+def _servers(ctx: click.Context, param: click.Parameter, given: str | None) -> str | None:
+    for server in (given or "").split(",") if given is not None else ():
+        if not re.fullmatch(r"\s*\S+:\d+\s*", server):
+            raise click.BadParameter(f"{server!r} is no server; expected HOST:PORT, such as localhost:9092", ctx, param)
+    return given
+
+
+@click.command(
+    short_help="Keep a table up to date with a folder or with Kafka.",
+    epilog="Ctrl-C or SIGTERM ends it: exit code 0, and the next run goes on from there. 2 after an error.",
+)
+@click.argument("folder", required=False, type=click.Path())
+@into_option
+@click.option("--kafka", metavar="HOST:PORT", callback=_servers, help="Take messages from these servers instead.")
+@click.option("--topic", "topics", metavar="NAME,...", help="The topics to take.")
+@click.option(
+    "--from",
+    "start",
+    type=click.Choice(["earliest", "latest"]),
+    help="Where a new stream begins: with all messages there are, the default, or with those that come now.",
+)
+@click.option(
+    "--kafka-option",
+    "kafka_options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=pairs("option of Kafka", "kafka.security.protocol=SSL"),
+    help="An option of Spark's Kafka source. Repeat it for several.",
+)
+@click.option("--max-files", type=click.IntRange(1), metavar="N", help="Files of one batch at most; 10000 by default.")
+@click.option("--max-messages", type=click.IntRange(1), metavar="N", help="Messages of one batch at most.")
+@click.option(
+    "--trigger",
+    type=pause_option,
+    default="5s",
+    show_default=True,
+    metavar="SPAN",
+    help="Look for more so often: 500ms, 5s, 1m; 0 for one batch after the other.",
+)
+@click.option("--once", is_flag=True, help="Take what is there, and end.")
+@click.option(
+    "--checkpoint",
+    type=click.Path(),
+    metavar="FOLDER",
+    help="Where the stream keeps its place; by default in the table, one for each folder and each set of topics.",
+)
+@click.option(
+    "--optimize-every",
+    type=rhythm_option,
+    default="10m",
+    show_default=True,
+    metavar="SPAN",
+    help="Merge small segments meanwhile, so often; never to leave them.",
+)
+@reading_options
+@follow_option
+@target_options
+@spark_options
+@click.option("--json", "as_json", is_flag=True, help="Print each batch as a JSON object on a line.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing of single batches.")
+@color_option
+def stream(
+    folder: str | None,
+    kafka: str | None,
+    target: Target,
+    reading: "ReadOptions",
+    engine: Engine,
+    trigger: timedelta,
+    once: bool,
+    checkpoint: str | None,
+    optimize_every: timedelta | None,
+    as_json: bool,
+    quiet: bool,
+    follow_links: bool,
+    **given: Any,
+) -> None:
+    """Append what appears in FOLDER, or in topics of Kafka, to a table: each file and each message once.
+
+    Runs until it is stopped. A stream that is begun again, also after a crash, goes on where it was. A file must appear
+    as a whole: write it elsewhere, or under a name that begins with a dot, and rename it. A message is a record.
+    """
+    origin = _origin(folder, kafka, **given)
+    if folder is not None:
+        _check_folder(folder, target, checkpoint)
+    target.check()
+    from coprlake.cli.commands.stream_following import Follower, Optimizer, follow
+    from coprlake.spark import StreamSettings
+
+    events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    settings = StreamSettings(
+        reading,
+        checkpoint,
+        trigger_seconds=trigger.total_seconds(),
+        once=once,
+        segment_bytes=target.segment_bytes,
+        on_batch=events.put,
+        limit=origin.limit,
+        follow_links=follow_links,
+    )
+    follower = Follower(as_json, quiet)
+    with ExitStack() as stack:
+        spark = stack.enter_context(engine.session(jars=() if engine.jars else origin.jars(), confs=_FAIR))
+        started = time.perf_counter()
+        query = origin.start(spark, target, settings)
+        optimizer = Optimizer(spark, target.uri, optimize_every, events)
+        follower.begin(f"waiting for {origin}")
+        follow(query, events, follower, optimizer)
+        seconds = time.perf_counter() - started
+    note(follower.summary(target.uri, seconds, optimizer))
+
+
+def _origin(
+    folder: str | None,
+    kafka: str | None,
+    topics: str | None,
+    start: str | None,
+    kafka_options: Mapping[str, str],
+    max_files: int | None,
+    max_messages: int | None,
+) -> _Origin:
+    """Where from; what does not fit together is refused."""
+    if (folder is None) == (kafka is None):
+        raise click.UsageError("name a FOLDER to watch, or --kafka HOST:PORT and --topic NAME")
+    of_kafka = {"--topic": topics, "--from": start, "--kafka-option": kafka_options, "--max-messages": max_messages}
+    if folder is not None:
+        useless = next((name for name, value in of_kafka.items() if value), None)
+        if useless is not None:
+            raise click.UsageError(f"{useless} has no effect without --kafka")
+        return _Origin(folder, "", "", max_files, {})
+    if not topics:
+        raise click.UsageError("which topic? Name it with --topic")
+    if max_files is not None:
+        raise click.UsageError("--max-files has no effect with --kafka; say --max-messages")
+    options = ({"startingOffsets": start} if start else {}) | dict(kafka_options)
+    return _Origin(None, kafka or "", topics, max_messages, options)
+
+
+def _check_folder(folder: str, target: Target, checkpoint: str | None) -> None:
+    """What the stream itself writes must not be in the folder that it watches."""
+    root = Path(folder)
+    if not root.is_dir():
+        raise UsageError(f"{folder}: there is no such folder to watch; make it first")
+    for what, path in (("the table", target.uri), ("the checkpoint", checkpoint)):
+        if path and "://" not in path and Path(path).resolve().is_relative_to(root.resolve()):
+            raise UsageError(f"{path}: {what} is in the folder that is watched; put it elsewhere")
+    if target.holds(folder):
+        raise UsageError(f"{folder}: this folder is a part of the table itself; name one with logs")

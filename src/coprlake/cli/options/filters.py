@@ -1,0 +1,303 @@
+"""Which records of which table: the options of `search`, `explain` and `delete`, and the predicate they mean."""
+
+import functools
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import click
+
+from coprlake.cli.options.time_option import moment_option
+
+if TYPE_CHECKING:
+    from coprlake.predicate.predicates import Operator, Predicate, Value
+    from coprlake.query.searching import Search
+    from coprlake.table import Table
+
+TABLE_VARIABLE = "COPRLAKE_TABLE"
+
+_CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(!=|<=|>=|==|=|<|>)(.*)", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}.*", re.DOTALL)
+
+_LEVELS = ("TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "ERROR", "FATAL")
+"""The names that `ingest` gives levels, from harmless to bad."""
+_OTHER_NAMES = {"WARNING": "WARN", "ERR": "ERROR", "SEVERE": "ERROR", "CRITICAL": "FATAL", "CRIT": "FATAL"}
+
+
+class Condition(NamedTuple):
+    """A field, an operator, and what stands behind it."""
+
+    field: str
+    operator: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which records are meant, in the words of the command line.
+
+    Attributes:
+        table: where they are.
+        texts: what is looked for; none for every record.
+        kind: the name of the function in `coprlake.predicate.build`.
+    """
+
+    table: str
+    texts: tuple[str, ...]
+    kind: str
+    fields: tuple[str, ...]
+    all_texts: bool
+    invert_match: bool
+    case_sensitive: bool
+    conditions: tuple[Condition, ...]
+    sources: tuple[str, ...]
+    levels: tuple[str, ...]
+    since: datetime | None
+    until: datetime | None
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing was said of the records."""
+        return not (self.texts or self.conditions or self.sources or self.levels or self.since or self.until)
+
+    @property
+    def is_time_only(self) -> bool:
+        """Whether only a time was named."""
+        return not (self.texts or self.conditions or self.sources or self.levels)
+
+    def predicate(self) -> "Predicate":
+        """What it means."""
+        from coprlake.predicate import predicates as p
+        from coprlake.records import LOGLEVEL, SOURCE
+
+        parts: list[Predicate] = []
+        if self.texts:
+            found = [_one(p.Or, [self._find(text, field) for field in self._fields()]) for text in self.texts]
+            wanted = _one(p.And if self.all_texts else p.Or, found)
+            parts.append(p.Not(wanted) if self.invert_match else wanted)
+        parts += [self._condition(condition) for condition in self.conditions]
+        if self.sources:
+            parts.append(_one(p.Or, [_like(SOURCE, source, self.case_sensitive) for source in self.sources]))
+        if self.levels:
+            parts.append(
+                p.OneOf(LOGLEVEL, tuple(dict.fromkeys(name for level in self.levels for name in _names(level))))
+            )
+        return _one(p.And, parts)
+
+    def search(self, table: "Table", **options: Any) -> "Search":
+        """Look for them in the table, with further options of `Table.search`."""
+        return table.search(self.predicate(), since=self.since, until=self.until, **options)
+
+    def _fields(self) -> Sequence[str]:
+        from coprlake.records import CONTENT
+
+        return self.fields or (CONTENT,)
+
+    def _find(self, text: str, field: str) -> "Predicate":
+        from coprlake.predicate import build
+
+        return cast("Predicate", getattr(build, self.kind)(text, field, case_sensitive=self.case_sensitive))
+
+    def _condition(self, condition: Condition) -> "Predicate":
+        from coprlake.predicate import predicates as p
+
+        if condition.operator in ("<", "<=", ">", ">="):
+            return p.Compare(condition.field, cast("Operator", condition.operator), _value(condition.text))
+        equal = p.Equals(condition.field, condition.text, self.case_sensitive)
+        return p.Not(equal) if condition.operator == "!=" else equal
+
+
+def _one(kind: Callable[[tuple["Predicate", ...]], "Predicate"], parts: list["Predicate"]) -> "Predicate":
+    return parts[0] if len(parts) == 1 else kind(tuple(parts))
+
+
+def _value(text: str) -> "Value":
+    """What a field is compared with: a number or a time if it looks like one."""
+    text = text.strip()
+    if _NUMBER.fullmatch(text):
+        return float(text) if re.search("[.eE]", text) else int(text)
+    if _DATE.fullmatch(text):
+        try:
+            return datetime.fromisoformat(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _like(field: str, text: str, case_sensitive: bool) -> "Predicate":
+    """The whole value is the text; ``*`` and ``?`` stand for any characters."""
+    from coprlake.predicate import predicates as p
+
+    if not re.search(r"[*?]", text):
+        return p.Equals(field, text, case_sensitive)
+    pattern = "".join({"*": ".*", "?": "."}.get(letter) or re.escape(letter) for letter in text)
+    return p.Regex(f"(?s)^{pattern}$", field, case_sensitive)
+
+
+def _names(level: str) -> list[str]:
+    """The level under each of its names; with a ``+`` at the end all that are worse too."""
+    name = level.rstrip("+").upper()
+    known = _OTHER_NAMES.get(name, name)
+    if level.endswith("+") and known in _LEVELS:
+        chosen = {*_LEVELS[_LEVELS.index(known) :]}
+        return [*sorted(chosen), *(other for other, meant in _OTHER_NAMES.items() if meant in chosen)]
+    return [known, *(other for other, meant in _OTHER_NAMES.items() if meant == known)]
+
+
+def _conditions(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> tuple[Condition, ...]:
+    found = []
+    for text in given:
+        match = _CONDITION.fullmatch(text)
+        if match is None:
+            raise click.BadParameter(
+                f"{text!r} is no condition; expected FIELD=VALUE, also with != < <= > >=", ctx, param
+            )
+        found.append(Condition(match[1], match[2], match[3]))
+    return tuple(found)
+
+
+def _levels(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
+    for level in given:
+        name = level.rstrip("+").upper()
+        if level.endswith("+") and _OTHER_NAMES.get(name, name) not in _LEVELS:
+            raise click.BadParameter(f"{level!r} is none of {', '.join(_LEVELS)}, so nothing is worse", ctx, param)
+    return tuple(given)
+
+
+class _Arguments(NamedTuple):
+    texts: tuple[str, ...]
+    table: str
+
+
+def _arguments(positional: Sequence[str], texts: Sequence[str], table: str | None) -> _Arguments:
+    """Tell the text from the table; see the help of `search`."""
+    fallback = table or os.environ.get(TABLE_VARIABLE) or None
+    most = (0 if texts else 1) + (0 if table else 1)
+    if len(positional) > most:
+        raise click.UsageError(
+            f"expected {_expected(bool(texts), bool(table))}, found {' '.join(map(repr, positional))}"
+        )
+    if not texts and positional and (len(positional) == 2 or fallback):
+        texts, positional = positional[:1], positional[1:]
+    found = positional[0] if positional else fallback
+    if not found:
+        raise click.UsageError(f"which table? Name it behind the text, with --table, or in {TABLE_VARIABLE}")
+    return _Arguments(tuple(texts), found)
+
+
+def _expected(has_texts: bool, has_table: bool) -> str:
+    if has_texts:
+        return "no argument beside -e and --table" if has_table else "no argument but TABLE beside -e"
+    return "no argument but TEXT beside --table" if has_table else "at most TEXT and TABLE"
+
+
+def _kind(flag: str, short: str | None, kind: str, text: str) -> Callable[[Any], Any]:
+    names = [name for name in (short, flag) if name]
+    return click.option(*names, "kind", flag_value=kind, default=None, help=text)
+
+
+def table_argument(function: Any) -> Any:
+    """The table of a command that has no text to look for."""
+    return click.argument("table", type=click.Path(), envvar=TABLE_VARIABLE)(function)
+
+
+_OPTIONS = [
+    click.argument("positional", nargs=-1, metavar="[TEXT] [TABLE]", type=click.Path()),
+    click.option(
+        "-t",
+        "--table",
+        "table",
+        metavar="TABLE",
+        type=click.Path(),
+        help="The table, so that the only argument is TEXT.",
+    ),
+    click.option(
+        "-e",
+        "--text",
+        "texts",
+        multiple=True,
+        metavar="TEXT",
+        help="A text to look for; the only argument is TABLE then. Repeat it for any of several.",
+    ),
+    _kind("--contains", "-F", "contains", "TEXT stands anywhere, also inside words. The default."),
+    _kind("--word", "-w", "term", "TEXT is a whole term: letters or digits do not go on at its ends."),
+    _kind("--phrase", None, "phrase", "TEXT cuts no word of letters, digits and underscores; a * at an end allows it."),
+    _kind("--prefix", None, "prefix", "The field begins with TEXT."),
+    _kind("--suffix", None, "suffix", "The field ends with TEXT."),
+    _kind("--wildcard", None, "wildcard", "TEXT has * for any characters and ? for one."),
+    _kind("--regex", "-E", "regex", "TEXT is a regular expression (RE2)."),
+    click.option("--all", "all_texts", is_flag=True, help="All texts of -e must be there, not just one."),
+    click.option("-v", "--invert-match", is_flag=True, help="Records in which the text is not."),
+    click.option(
+        "-s/-i",
+        "--case-sensitive/--ignore-case",
+        "case_sensitive",
+        default=False,
+        help="Whether the case of ASCII letters counts; it does not by default.",
+    ),
+    click.option(
+        "-f",
+        "--field",
+        "fields",
+        multiple=True,
+        metavar="NAME",
+        help="Look in this column or attribute, not in the content. Repeat it for any of several.",
+    ),
+    click.option("--all-fields", is_flag=True, help="Look in all texts of a record."),
+    click.option(
+        "--where",
+        "conditions",
+        multiple=True,
+        metavar="CONDITION",
+        callback=_conditions,
+        help="FIELD=VALUE, also with != < <= > >=; numbers and ISO times are compared as such. All must hold.",
+    ),
+    click.option(
+        "--source",
+        "sources",
+        multiple=True,
+        metavar="SOURCE",
+        help="Records of this source; * and ? stand for any characters. Repeat it for any of several.",
+    ),
+    click.option(
+        "--level",
+        "levels",
+        multiple=True,
+        metavar="LEVEL",
+        callback=_levels,
+        help="Records of this level, in any case; warn+ is all from WARN on. Repeat it for any of several.",
+    ),
+    click.option(
+        "--since",
+        type=moment_option,
+        metavar="TIME",
+        help="From this time on: ISO 8601 (UTC unless it says otherwise), 2h or 7d (ago), now-2h, today, yesterday.",
+    ),
+    click.option("--until", type=moment_option, metavar="TIME", help="Before this time."),
+]
+
+
+def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command these options, and the function one argument for all of them: `asked`."""
+
+    @functools.wraps(function)
+    def with_filter(**given: Any) -> Any:
+        texts, table = _arguments(given.pop("positional"), given.pop("texts"), given.pop("table"))
+        if given.pop("all_fields"):
+            if given["fields"]:
+                raise click.UsageError("--field and --all-fields contradict each other")
+            given["fields"] = ("*",)
+        if given["since"] and given["until"] and given["since"] >= given["until"]:
+            raise click.UsageError("--since is not before --until, so nothing can match")
+        given["kind"] = given["kind"] or "contains"
+        own = {field.name: given.pop(field.name) for field in fields(Asked) if field.name not in ("table", "texts")}
+        return function(asked=Asked(table=table, texts=texts, **own), **given)
+
+    decorated: Callable[..., Any] = with_filter
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated

@@ -1,0 +1,1 @@
+"""How results, reports and notices look on a terminal and in a file."""

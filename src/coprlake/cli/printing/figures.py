@@ -1,0 +1,91 @@
+"""Sizes, counts and durations as people read them, and as they write them."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+import click
+
+from coprlake.cli.printing.harmless import harmless, one_line
+
+_UNITS = {"": 1, "B": 1}
+for _power, _letter in enumerate("KMGT", 1):
+    _UNITS |= {_letter: 1000**_power, f"{_letter}B": 1000**_power, f"{_letter}IB": 1024**_power}
+
+
+def parse_size(value: str | int) -> int:
+    """``500MB`` (1e6), ``1GiB`` (2**30), or a number of bytes: as an option's type."""
+    if isinstance(value, int):
+        return value
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
+    if match is None or match[2].upper() not in _UNITS:
+        raise click.BadParameter(f"{value!r} is no size; expected a number with a unit, such as 500MB or 1GiB")
+    size_bytes = round(float(match[1]) * _UNITS[match[2].upper()])
+    if size_bytes < 1:
+        raise click.BadParameter(f"{value!r} is less than a byte")
+    return size_bytes
+
+
+def size(count: float) -> str:
+    """``12.3 MB``: of 1e6 bytes."""
+    if abs(count) < 1000:
+        return f"{count:.0f} B"
+    for unit in ("kB", "MB", "GB", "TB", "PB"):
+        count /= 1000
+        if abs(count) < 999.5 or unit == "PB":
+            break
+    return f"{count:,.1f} {unit}" if abs(count) < 100 else f"{count:,.0f} {unit}"
+
+
+def percent(part: float, whole: float) -> str:
+    """``1.52 %``; with two digits that mean something."""
+    if not whole:
+        return "-"
+    share = 100 * part / whole
+    if 0 < share < 0.005:
+        return "< 0.01 %"
+    return f"{share:.0f} %" if share >= 100 or share == 0 else f"{share:.1f} %" if share >= 10 else f"{share:.2f} %"
+
+
+def amount(count: int, one: str, many: str | None = None) -> str:
+    """``1 file``, ``1,234 files``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def seconds(duration: float) -> str:
+    """``0.42 ms``, ``12.3 s``, ``3 min 20 s``."""
+    if duration < 0.9995:
+        return f"{duration * 1000:.2f} ms" if duration < 0.01 else f"{duration * 1000:.0f} ms"
+    if duration < 120:
+        return f"{duration:.2f} s" if duration < 10 else f"{duration:.1f} s"
+    minutes, rest = divmod(round(duration), 60)
+    return f"{minutes} min {rest} s" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def rate(count: float, duration: float) -> str:
+    """``123 MB/s``."""
+    return f"{size(count / duration)}/s" if duration > 0 else "-"
+
+
+def pairs(rows: Iterable[tuple[str, str]]) -> str:
+    """Lines of a name and what it is; further lines of the latter stand under the first."""
+    rows = [(one_line(name), harmless(value)) for name, value in rows]
+    width = max((len(name) for name, _ in rows), default=0)
+    further = "\n" + " " * (width + 2)
+    return "\n".join(
+        f"{click.style(name.ljust(width), dim=True)}  {further.join(value.splitlines())}".rstrip()
+        for name, value in rows
+    )
+
+
+def grid(header: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
+    """Lines of columns; those in `right` are numbers and stand to the right."""
+    rows = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+
+    def line(row: Sequence[str]) -> str:
+        cells = [
+            cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ]
+        return "  ".join(cells).rstrip()
+
+    return "\n".join([click.style(line(header), dim=True), *(line(row) for row in rows)])

@@ -1,0 +1,104 @@
+"""What an ingest brought, as a report and as a summary for people."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coprlake.cli.printing import figures
+from coprlake.cli.printing.notices import note, warn_each
+
+if TYPE_CHECKING:
+    from coprlake.intake.options import IntakeReport
+    from coprlake.storage.writer import WriteReport
+
+
+@dataclass
+class Ingested:
+    """What became of the records.
+
+    Attributes:
+        engine: ``local``, or ``spark``.
+        master: where Spark ran.
+        seconds: of reading and writing.
+        start_seconds: that Spark took to start.
+        reading: the report of the intake.
+    """
+
+    table: str
+    version: int | None = None
+    commits: int = 0
+    segments: int = 0
+    records: int = 0
+    raw_bytes: int = 0
+    data_bytes: int = 0
+    index_bytes: int = 0
+    engine: str = "local"
+    master: str | None = None
+    seconds: float = 0.0
+    start_seconds: float = 0.0
+    is_dry_run: bool = False
+    reading: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, report: "WriteReport") -> None:
+        """Count a commit."""
+        if report.version is None:
+            return
+        self.version = report.version
+        self.commits += 1
+        self.segments += len(report.segments)
+        self.records += report.row_count
+        self.raw_bytes += report.raw_bytes
+        self.data_bytes += report.data_bytes
+        self.index_bytes += report.sketch_bytes
+
+
+def print_summary(ingested: Ingested, report: "IntakeReport") -> None:
+    """Print it for people."""
+    warn_each(report.warnings, report.warning_count, "--json lists the first hundred")
+    files = figures.amount(report.files, "file")
+    if not report.records:
+        note(f"no records in {files}; nothing was added")
+        return
+    spent, raw = ingested.seconds, report.raw_bytes
+    kinds = ", ".join(f"{count:,} {name}" for name, count in report.formats.most_common())
+    rows = [
+        ("read", f"{files} ({kinds})"),
+        ("records", f"{report.records:,}"),
+        ("raw text", f"{figures.size(raw):>9}"),
+    ]
+    if not ingested.is_dry_run:
+        rows += [
+            (name, f"{figures.size(size):>9}  {figures.percent(size, raw):>7} of raw")
+            for name, size in (("data files", ingested.data_bytes), ("index", ingested.index_bytes))
+        ]
+    rows.append(("time", f"{figures.seconds(spent)}, {figures.rate(raw, spent)}"))
+    rows.append(("engine", _engine(ingested)))
+    click.echo(figures.pairs([*rows, *_oddities(report)]))
+    if ingested.is_dry_run:
+        note("this was a dry run: nothing was written")
+    else:
+        commits = "" if ingested.commits == 1 else f" in {ingested.commits:,} commits"
+        segments = figures.amount(ingested.segments, "segment")
+        note(f"added to {ingested.table}{commits}: {segments}, version {ingested.version}")
+
+
+def _engine(ingested: Ingested) -> str:
+    if ingested.engine == "local":
+        return "local, in this process"
+    return f"Spark on {ingested.master}, which took {figures.seconds(ingested.start_seconds)} to start"
+
+
+def _oddities(report: "IntakeReport") -> list[tuple[str, str]]:
+    return [
+        (name, f"{count:,}{hint}")
+        for name, count, hint in (
+            ("without time", report.without_timestamp, ", which got the time of reading"),
+            ("broken", report.broken, ", kept as plain text"),
+            ("cut", report.split, " times, because records were too long"),
+            ("not text", report.replaced_lines, " lines with bytes that are not in the encoding"),
+            ("unreadable", report.unreadable, " files"),
+            ("links", report.skipped_links, " not followed, because they lead out of their folder"),
+        )
+        if count
+    ]

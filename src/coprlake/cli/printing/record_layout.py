@@ -1,0 +1,78 @@
+"""What of a record is shown, where, and how: what the command line leaves open is settled here."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from coprlake.table import Table
+
+OUTPUTS = ("table", "lines", "json", "csv", "parquet")
+FOR_PEOPLE = ("table", "lines")
+SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json", ".jsonl": "json"}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What of a record goes where, and how.
+
+    Attributes:
+        output: one of `OUTPUTS`.
+        out: a file; None or ``-`` for standard output.
+        columns: what to write of a record.
+        are_columns_chosen: whether somebody named them.
+        has_context: whether the results have the two columns of a context.
+    """
+
+    output: str
+    out: str | None
+    columns: tuple[str, ...]
+    are_columns_chosen: bool
+    has_context: bool
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a terminal shows it."""
+        return self.out in (None, "-") and sys.stdout.isatty()
+
+
+def settled(table: "Table", output: str | None, out: str | None, columns: str | None, *, has_context: bool) -> Shown:
+    """Settle what was left open."""
+    from coprlake.cli.printing.search_output import SHOWN
+    from coprlake.query.context import MATCH
+    from coprlake.records import CONTENT, DAY
+
+    is_terminal = out in (None, "-") and sys.stdout.isatty()
+    if output is None:
+        output = "table" if is_terminal else SUFFIXES.get(Path(out or "-").suffix.lower(), "lines")
+    if output == "parquet" and is_terminal:
+        raise click.UsageError("a terminal cannot show Parquet; name a file with --out, or redirect the output")
+    names = table.schema.names
+    if columns is not None:
+        chosen = [name.strip() for name in columns.split(",") if name.strip()]
+        unknown = [name for name in chosen if name not in names]
+        if unknown or not chosen:
+            raise click.UsageError(
+                f"there is no column {unknown[0] if unknown else ''!r}; the table has {', '.join(names)}"
+            )
+    elif output in FOR_PEOPLE and CONTENT in names:
+        chosen = [name for name in SHOWN if name in names] if output == "table" else [CONTENT]
+    else:
+        chosen = [name for name in names if name != DAY]
+    if has_context and output not in FOR_PEOPLE:
+        chosen += [field.name for field in MATCH]
+    return Shown(output, out, tuple(dict.fromkeys(chosen)), columns is not None, has_context)
+
+
+def needed_columns(table: "Table", shown: Sequence[str]) -> list[str]:
+    """What has to be read: also the time, by which results are sorted, and the source, which parts contexts."""
+    from coprlake.query.resolving import time_column
+    from coprlake.records import SOURCE, TIMESTAMP
+
+    names = table.schema.names
+    own = time_column(table.schema) or TIMESTAMP
+    return [name for name in dict.fromkeys([*shown, own, SOURCE]) if name in names]

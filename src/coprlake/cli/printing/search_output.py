@@ -1,0 +1,322 @@
+"""The results of a search as they go out: each batch is written when it comes, and nothing is kept."""
+
+import contextlib
+import csv
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from coprlake.cli.printing.harmless import harmless, harmless_json, one_line
+from coprlake.cli.printing.row_values import cell, is_text, moments, plain_values, raw_texts, values
+from coprlake.errors import UsageError
+from coprlake.records import CONTENT, LOGLEVEL, SOURCE, TIMESTAMP
+
+if TYPE_CHECKING:
+    from coprlake.predicate.predicates import Predicate
+
+SHOWN = (TIMESTAMP, LOGLEVEL, SOURCE, CONTENT)
+"""The columns of the table layout, as far as there are such."""
+
+_MATCH, _GROUP = -2, -1
+"""Where the two columns stand that a context adds."""
+_SEPARATOR = "--"
+_WIDEST = 32
+LEVEL_COLORS = {
+    "FATAL": "91;1",
+    "ERROR": "31;1",
+    "WARN": "33",
+    "NOTICE": "36",
+    "INFO": "32",
+    "DEBUG": "34",
+    "TRACE": "2",
+}
+LEVEL_COLORS |= {"WARNING": "33", "CRITICAL": "91;1", "ERR": "31;1"}
+
+
+class Writer(Protocol):
+    """Something that takes results."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take some."""
+
+    def close(self) -> None:
+        """There are no more."""
+
+
+def painted(text: str, code: str) -> str:
+    """The text in a colour."""
+    return f"\x1b[{code}m{text}\x1b[0m" if text else text
+
+
+def highlighted(text: str, spans: Sequence[tuple[int, int]], *, dim: bool = False) -> str:
+    """The text with these spans in the colour of a match; control characters are made harmless."""
+    text = harmless(text)
+    pieces, end = [], 0
+    for start, stop in spans:
+        pieces += [painted(text[end:start], "2") if dim else text[end:start], painted(text[start:stop], "1;31")]
+        end = stop
+    return "".join([*pieces, painted(text[end:], "2") if dim else text[end:]])
+
+
+class _Groups:
+    """Tells where records that stood together end and others begin."""
+
+    def __init__(self, has_context: bool) -> None:
+        self._has_context = has_context
+        self._last: tuple[Any, ...] | None = None
+
+    def starts(self, batch: pa.RecordBatch) -> list[bool]:
+        """For each record whether a separator stands before it; none without a context."""
+        if not self._has_context:
+            return [False] * batch.num_rows
+        keys = [batch.columns[_GROUP], *([batch.column(SOURCE)] if SOURCE in batch.schema.names else [])]
+        found = []
+        for key in zip(*map(values, keys), strict=True):
+            found.append(self._last is not None and key != self._last)
+            self._last = key
+        return found
+
+
+class LinesWriter:
+    """The content alone, byte by byte as it is; several columns with tabs between them.
+
+    Args:
+        out: where to.
+        columns: what to write of a record.
+        predicate: what to highlight; None for no colours.
+        is_terminal: whether control characters must be made harmless.
+        has_context: whether the results have the two columns of a context.
+    """
+
+    def __init__(
+        self,
+        out: IO[bytes],
+        columns: Sequence[str],
+        predicate: "Predicate | None",
+        *,
+        is_terminal: bool,
+        has_context: bool,
+    ) -> None:
+        self._out = out
+        self._columns = columns
+        self._predicate = predicate
+        self._is_terminal = is_terminal
+        self._has_context = has_context
+        self._groups = _Groups(has_context)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write some."""
+        lines = self._lines(batch)
+        if self._has_context:
+            separated = zip(self._groups.starts(batch), lines, strict=True)
+            lines = [part for starts, line in separated for part in ([_SEPARATOR.encode()] if starts else []) + [line]]
+        self._out.write(b"\n".join(lines) + b"\n" if lines else b"")
+        self._out.flush()
+
+    def _lines(self, batch: pa.RecordBatch) -> list[bytes]:
+        columns = [batch.column(name) for name in self._columns]
+        if self._predicate is None and not self._is_terminal:
+            if len(columns) == 1 and is_text(columns[0].type):
+                return [text or b"" for text in raw_texts(columns[0])]
+            return ["\t".join(map(cell, row)).encode() for row in zip(*map(values, columns), strict=True)]
+        paint = [_painter(self._predicate if name == CONTENT else None) for name in self._columns]
+        rows = zip(*map(values, columns), strict=True)
+        return ["\t".join(p(cell(v)) for p, v in zip(paint, row, strict=True)).encode() for row in rows]
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
+def _painter(predicate: "Predicate | None") -> Any:
+    if predicate is None:
+        return harmless
+    from coprlake.predicate.deciding.highlighting import highlights
+
+    return lambda text: highlighted(text, highlights(predicate, text))
+
+
+class TableWriter:
+    """Columns side by side for people: time, level, source, content.
+
+    Widths are those of the first batch and grow as needed, because nothing waits for what comes later. A column but the
+    last has an end; the last one, the content as a rule, is never cut, and its further lines are indented.
+
+    Args:
+        out: where to.
+        columns: what to write of a record.
+        predicate: what to highlight; None for no colours.
+        header: whether the names of the columns stand above them.
+        has_context: whether the results have the two columns of a context.
+    """
+
+    def __init__(
+        self,
+        out: IO[bytes],
+        columns: Sequence[str],
+        predicate: "Predicate | None",
+        *,
+        header: bool,
+        has_context: bool,
+    ) -> None:
+        self._out = out
+        self._columns = columns
+        self._predicate = predicate
+        self._header = header
+        self._widths = [0] * len(columns)
+        self._has_context = has_context
+        self._groups = _Groups(has_context)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write some."""
+        columns = [self._cells(batch, name) for name in self._columns]
+        for place, texts in enumerate(columns):
+            width = max([self._widths[place], *(min(len(text), _WIDEST) for text in texts)])
+            self._widths[place] = width
+        lines = []
+        if self._header:
+            names = [one_line(name) for name in self._columns]
+            self._widths = [max(w, len(name)) for w, name in zip(self._widths, names, strict=True)]
+            heads = (name.ljust(width) for name, width in zip(names, self._widths, strict=True))
+            lines.append(self._paint("  ".join(heads).rstrip(), "1"))
+            self._header = False
+        marks = values(batch.columns[_MATCH]) if self._has_context else [True] * batch.num_rows
+        for row, matched, starts in zip(zip(*columns, strict=True), marks, self._groups.starts(batch), strict=True):
+            if starts:
+                lines.append(self._paint(_SEPARATOR, "2"))
+            lines.append(self._line(row, matched))
+        self._out.write("".join(f"{line}\n" for line in lines).encode(errors="replace"))
+        self._out.flush()
+
+    def _cells(self, batch: pa.RecordBatch, name: str) -> list[str]:
+        column = batch.column(name)
+        if name == TIMESTAMP and pa.types.is_timestamp(column.type):
+            return [text or "" for text in moments(column, "ms")]
+        return [cell(value) for value in values(column)]
+
+    def _line(self, row: Sequence[str], matched: bool) -> str:
+        parts = []
+        for name, text, width in zip(self._columns[:-1], row[:-1], self._widths[:-1], strict=True):
+            text = harmless(text).replace("\n", " ")
+            text = text if len(text) <= _WIDEST else "…" + text[1 - _WIDEST :]
+            parts.append(self._paint(text, self._code(name, text, matched)) + " " * (width - len(text)))
+        parts.append(self._last(self._columns[-1], row[-1], matched))
+        return "  ".join(parts).rstrip(" ")
+
+    def _last(self, name: str, text: str, matched: bool) -> str:
+        if self._predicate is None:
+            shown = harmless(text)
+        elif name == CONTENT and matched:
+            from coprlake.predicate.deciding.highlighting import highlights
+
+            shown = highlighted(text, highlights(self._predicate, text))
+        else:
+            shown = highlighted(text, (), dim=not matched)
+        return shown.replace("\n", "\n    ")
+
+    def _code(self, name: str, text: str, matched: bool) -> str:
+        if name == LOGLEVEL and matched:
+            return LEVEL_COLORS.get(text.upper(), "35")
+        if name == SOURCE and matched:
+            return "36"
+        return "2" if name == TIMESTAMP or not matched else "0"
+
+    def _paint(self, text: str, code: str) -> str:
+        return text if self._predicate is None or code == "0" else painted(text, code)
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
+class JsonWriter:
+    """One JSON object a line; what a record does not have is left out."""
+
+    def __init__(self, out: IO[bytes], columns: Sequence[str]) -> None:
+        self._out = out
+        self._columns = columns
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write some."""
+        names = self._columns
+        encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+        lines = []
+        for row in zip(*(plain_values(batch.column(name)) for name in names), strict=True):
+            record = {name: value for name, value in zip(names, row, strict=True) if value is not None}
+            lines.append(harmless_json(encode(record)) + "\n")
+        self._out.write("".join(lines).encode(errors="replace"))
+        self._out.flush()
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
+class CsvWriter:
+    """Comma separated values with a header, as RFC 4180 has them but for plain line feeds."""
+
+    def __init__(self, out: IO[bytes], columns: Sequence[str], is_terminal: bool) -> None:
+        self._out = out
+        self._columns = columns
+        self._is_terminal = is_terminal
+        self._write_rows([columns])
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write some."""
+        self._write_rows(zip(*(map(cell, values(batch.column(name))) for name in self._columns), strict=True))
+
+    def _write_rows(self, rows: Any) -> None:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        shown = harmless(text.getvalue()) if self._is_terminal else text.getvalue()
+        self._out.write(shown.encode(errors="replace"))
+        self._out.flush()
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
+class ParquetWriter:
+    """A Parquet file with the types of the table."""
+
+    def __init__(self, out: IO[bytes], columns: Sequence[str], schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq
+
+        self._columns = columns
+        schema = pa.schema([schema.field(name) for name in columns])
+        self._writer: pq.ParquetWriter = pq.ParquetWriter(out, schema, compression="zstd")
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write some."""
+        self._writer.write_batch(batch.select(self._columns))
+
+    def close(self) -> None:
+        """Write the footer."""
+        self._writer.close()
+
+
+@contextlib.contextmanager
+def destination(path: str | None) -> Iterator[IO[bytes]]:
+    """Where results go: standard output, or a file that is there when all of it is."""
+    if path is None or path == "-":
+        yield sys.stdout.buffer
+        return
+    target = Path(path)
+    if target.is_dir():
+        raise UsageError(f"{path}: this is a folder; name a file")
+    if not target.parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {target.parent}")
+    if target.exists() and not target.is_file():  # a pipe or a device, which must not be replaced
+        with target.open("wb") as file:
+            yield file
+        return
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)

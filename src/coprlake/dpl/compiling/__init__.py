@@ -1,0 +1,1 @@
+"""From the tree of a pattern to the program that the machine runs."""

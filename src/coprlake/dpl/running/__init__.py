@@ -1,0 +1,1 @@
+"""The kernels that run a compiled pattern over texts."""

@@ -1,0 +1,7 @@
+"""Realistic logs from a seed, without data from outside: see :func:`generate`."""
+
+from coprlake.generator.generation import generate
+from coprlake.generator.log_figures import Figures, measure
+from coprlake.generator.logset import LogSet, batches_by_source
+
+__all__ = ["Figures", "LogSet", "batches_by_source", "generate", "measure"]

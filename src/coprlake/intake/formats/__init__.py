@@ -1,0 +1,1 @@
+"""One module for each log format, and how a format is recognized."""

@@ -1,0 +1,257 @@
+"""The commands that choose records and put them in order."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from coprlake.language import syntax
+from coprlake.language.commands.pipeline import Pipeline, items, on, some, text_of
+from coprlake.language.commands.registry import command
+from coprlake.language.functions.catalog import FUNCTIONS
+from coprlake.language.functions.values import operators
+from coprlake.language.plan import (
+    Apply,
+    Column,
+    Constant,
+    Dedup,
+    Expand,
+    Expr,
+    Filter,
+    Limit,
+    Node,
+    Order,
+    Ref,
+    Scan,
+    Sort,
+    inputs,
+)
+from coprlake.language.scope import Scope
+from coprlake.language.syntax import Argument, Command
+from coprlake.language.types import BOOLEAN, STRING
+from coprlake.language.types import TIMESTAMP as TIME
+from coprlake.records import TIMESTAMP
+
+_BEFORE_SEARCH: Final = frozenset(
+    {"filter", "filterOut", "fieldsKeep", "fieldsRemove", "fieldsRename", "limit", "append", "fetch", "data", "search"}
+)
+
+
+@command(
+    "filter",
+    "filter CONDITION",
+    "Keeps the records for which the condition is true; false and null are dropped.",
+    example="data record(a = 1), record(a = 2), record(a = null) | filter a > 1",
+    gives=[{"a": 2}],
+)
+def _filter(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
+    return _filtered(pipeline, step, scope, lambda condition: condition)
+
+
+@command(
+    "filterOut",
+    "filterOut CONDITION",
+    "Drops the records for which the condition is true. What is null is kept, so `filterOut x` is not `filter not x`.",
+    example="data record(a = 1), record(a = 2), record(a = null) | filterOut a > 1 | summarize n = count()",
+    gives=[{"n": 2}],
+)
+def _filter_out(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
+    return _filtered(
+        pipeline,
+        step,
+        scope,
+        lambda condition: Apply(operators.NOT, (Apply(operators.IS_TRUE, (condition,), BOOLEAN),), BOOLEAN),
+    )
+
+
+def _filtered(pipeline: Pipeline, step: Command, scope: Scope, change: Callable[[Expr], Expr]) -> Scope:
+    plain, _ = pipeline.split(step)
+    if not plain:
+        pipeline.fail(f'{step.name} needs a condition: {step.name} loglevel == "ERROR"', step.span)
+    expressions = pipeline.expressions(scope)
+    conditions: list[Expr] = []
+    for argument in plain:
+        if argument.alias is not None:
+            pipeline.fail("to compare write ==", argument.span)
+        conditions.append(expressions.condition(argument.value))
+    condition = conditions[0] if len(conditions) == 1 else Apply(operators.AND, tuple(conditions), BOOLEAN)
+    return on(scope, Filter(scope.node, change(condition)))
+
+
+@command(
+    "search",
+    'search "TERM" [, caseSensitive:false]',
+    "Looks for terms in all fields, or in one by `~`: whole words, case does not matter, `*` stands for "
+    "anything. Terms and comparisons are joined by and, or, not. It has to stand before commands that "
+    "change values.",
+    parameters=("caseSensitive", "scope"),
+    example='data record(a = "Connection refused"), record(a = "ok") | search "refused"',
+    gives=[{"a": "Connection refused"}],
+)
+def _search(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
+    late = next((name for name in pipeline.seen if name not in _BEFORE_SEARCH), None)
+    if late is not None:
+        pipeline.fail(
+            f"search has to stand before {late}: it looks into the records as they are stored", step.name_span
+        )
+    plain, named = pipeline.split(step)
+    exact = "caseSensitive" in named and pipeline.constant(scope, named["caseSensitive"], "boolean", "caseSensitive")
+    if "scope" in named and pipeline.constant(scope, named["scope"], "string", "scope") == "names":
+        pipeline.fail('scope:"names" is not supported; search looks at values', named["scope"].span)
+    condition = _search_condition(pipeline, scope, pipeline.only(step, plain)[0].value, bool(exact))
+    return on(scope, Filter(scope.node, condition))
+
+
+def _search_condition(pipeline: Pipeline, scope: Scope, node: syntax.Value, exact: bool) -> Expr:
+    if isinstance(node, syntax.Logic) and node.operator != "xor":
+        function = operators.AND if node.operator == "and" else operators.OR
+        parts = tuple(_search_condition(pipeline, scope, part, exact) for part in node.parts)
+        return Apply(function, parts, BOOLEAN)
+    if isinstance(node, syntax.Negation):
+        inner = _search_condition(pipeline, scope, node.operand, exact)
+        return Apply(operators.NOT, (Apply(operators.IS_TRUE, (inner,), BOOLEAN),), BOOLEAN)
+    if isinstance(node, syntax.Literal | syntax.Variable):
+        found = pipeline.expressions(scope).bind(node)
+        term = found.value if isinstance(found, Constant) else None
+        if not isinstance(term, str):
+            term = json.dumps(term)
+        return _anywhere(pipeline, scope, term, exact, node.span)
+    if isinstance(node, syntax.Binary) and node.operator == "~" and exact:
+        expressions = pipeline.expressions(scope)
+        sides = [expressions.bind(node.left), expressions.bind(node.right), Constant(True, BOOLEAN)]
+        return expressions.invoke(FUNCTIONS["~"], sides, node.span)
+    return pipeline.expressions(scope).condition(node)
+
+
+def _unshown(node: Node) -> Iterator[str]:
+    """The columns of the tables that no field shows."""
+    if isinstance(node, Scan):
+        yield from node.unshown
+    for part in inputs(node):
+        yield from _unshown(part)
+
+
+def _anywhere(pipeline: Pipeline, scope: Scope, term: str, exact: bool, span: syntax.Span) -> Expr:
+    """The term in any field."""
+    if "**" in term or term.count("*") > 64:
+        pipeline.fail("at most 64 * in a term, and no two beside each other", span)
+    unsearched = [] if "fieldsKeep" in pipeline.seen else list(dict.fromkeys(_unshown(scope.node)))
+    if unsearched:
+        pipeline.session.warn(
+            f"search does not look into {', '.join(unsearched)}: the language has no type for what is there; "
+            "the command search has (--all-fields)"
+        )
+    expressions = pipeline.expressions(scope)
+    sides: list[Expr] = []
+    for value in scope.fields.values():
+        if value.type.kind in ("string", "long", "double", "ip", "array", "record", "map"):
+            wanted = [value, Constant(term, STRING), Constant(exact, BOOLEAN)]
+            sides.append(expressions.invoke(FUNCTIONS["search term"], wanted, span))
+    wrapped = tuple(Apply(operators.IS_TRUE, (side,), BOOLEAN) for side in sides)
+    marked = (Constant(term, STRING), Constant(exact, BOOLEAN))
+    return Apply(FUNCTIONS["search anywhere"], (*marked, *wrapped), BOOLEAN)
+
+
+@command(
+    "sort",
+    "sort EXPRESSION [asc|desc], … [, direction:]",
+    "Puts the records in order. Null comes last. Records that are equal in what they are sorted by are "
+    "sorted by the other fields of the result. Attributes and members of JSON are sorted as numbers where "
+    "they are numbers; other texts follow.",
+    parameters=("direction",),
+    example="data record(a = 1), record(a = 3), record(a = 2) | sort a desc | limit 1",
+    gives=[{"a": 3}],
+)
+def _sort(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
+    plain, named = pipeline.split(step)
+    default = _direction(pipeline, scope, named.get("direction"))
+    found = some(pipeline, step, items(plain))
+    keys = tuple(sort_key(pipeline, scope, argument, default) for argument in found)
+    return Scope(Order(scope.node, keys), scope.fields, scope.scan, scope.hidden, keys)
+
+
+def _direction(pipeline: Pipeline, scope: Scope, argument: Argument | None) -> bool:
+    if argument is None:
+        return False
+    word = str(pipeline.constant(scope, argument, "string", "direction")).lower()
+    if word not in ("asc", "ascending", "desc", "descending"):
+        pipeline.fail('direction is "ascending" or "descending"', argument.span)
+    return word.startswith("desc")
+
+
+def sort_key(pipeline: Pipeline, scope: Scope, argument: Argument, default: bool) -> Sort:
+    """An expression to sort by."""
+    value = pipeline.expressions(scope).bind(argument.value)
+    if value.type.kind in ("map", "record", "array"):
+        pipeline.fail(f"records cannot be sorted by {value.type}", argument.span)
+    descends = default if argument.direction is None else argument.direction == "desc"
+    return Sort(value, descends)
+
+
+@command(
+    "limit",
+    "limit COUNT",
+    "The first records by the `sort` before; of groups without one, the first by their keys. Of the records of a "
+    "table without a `sort`, any: which ones may differ between engines and from day to day.",
+    example="data record(a = 1), record(a = 2) | sort a | limit 1",
+    gives=[{"a": 1}],
+)
+def _limit(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
+    plain, _ = pipeline.split(step)
+    argument = pipeline.only(step, plain)[0]
+    count = pipeline.constant(scope, argument, "long", "limit")
+    if count is None or count < 0:
+        pipeline.fail("limit takes a number of records", argument.span)
+    return on(scope, Limit(scope.node, count))
+
+
+@command(
+    "dedup",
+    "dedup EXPRESSION, … [, sort:{EXPRESSION desc}]",
+    "One record for each different value: the first by `sort:`, or by a `sort` before, or by `timestamp`. "
+    "Of records that are equal in that, the one that is least in the fields that the query goes on to use.",
+    parameters=("sort",),
+    example='data record(k = "a", v = 1), record(k = "a", v = 2) | dedup k, sort:{v desc}',
+    gives=[{"k": "a", "v": 2}],
+)
+def _dedup(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
+    plain, named = pipeline.split(step)
+    keys = [pipeline.expressions(scope).bind(argument.value) for argument in some(pipeline, step, items(plain))]
+    if any(key.type.kind == "map" for key in keys):
+        pipeline.fail("dedup cannot compare all attributes; name one of them", step.span)
+    order = first_by(scope)
+    if "sort" in named:
+        sorts = items([Argument(named["sort"].value, named["sort"].span, direction=named["sort"].direction)])
+        order = tuple(sort_key(pipeline, scope, argument, False) for argument in sorts)
+    return Scope(Dedup(scope.node, keys, order), scope.fields, scope.scan, scope.hidden)
+
+
+def first_by(scope: Scope) -> tuple[Sort, ...]:
+    """How to tell which record is the first: by the sort before, or by its time."""
+    time = scope.fields.get(TIMESTAMP)
+    return scope.order or ((Sort(time),) if time is not None and time.type == TIME else ())
+
+
+@command(
+    "expand",
+    "expand [NAME =] ARRAY [, limit:]",
+    "A record for each element of an array; a record without elements stays, with null.",
+    parameters=("limit",),
+    example="data record(a = array(1, 2)) | expand a",
+    gives=[{"a": 1}, {"a": 2}],
+)
+def _expand(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
+    plain, named = pipeline.split(step)
+    argument = pipeline.only(step, plain)[0]
+    value = pipeline.expressions(scope).bind(argument.value)
+    name = argument.alias.text if argument.alias else text_of(pipeline, argument)
+    if value.type.kind != "array":
+        if value.type.kind == "null":
+            return scope
+        pipeline.fail(f"expand takes an array, found {value.type}", argument.span)
+    assert value.type.element
+    element = Column(name, value.type.element)
+    limit = pipeline.constant(scope, named["limit"], "long", "limit") if "limit" in named else None
+    if limit is not None and not 0 < limit < 2**31:
+        pipeline.fail("limit takes a number of elements", named["limit"].span)
+    node = Expand(scope.node, value, element, limit)
+    return Scope(node, {**scope.fields, name: Ref(element)}, scope.scan, scope.hidden | {name}, scope.order)

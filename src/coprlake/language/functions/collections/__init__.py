@@ -1,0 +1,1 @@
+"""Functions over many values: arrays, JSON, and the records of a group."""

@@ -1,0 +1,91 @@
+"""The functions that take a DPL pattern: done once, by `coprlake.dpl`, and called by both engines."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from coprlake.dpl import matching_texts as dpl
+from coprlake.dpl.compiling.exports import ExportType
+from coprlake.dpl.pattern import Pattern, compile_pattern
+from coprlake.errors import UsageError
+from coprlake.language.functions.array_functions import kernel
+from coprlake.language.functions.registry import Function
+from coprlake.language.plan import Apply
+from coprlake.language.relabeling import relabeled
+from coprlake.language.sql.dialect import Dialect
+from coprlake.language.types import (
+    BOOLEAN,
+    DOUBLE,
+    DURATION,
+    IP,
+    LONG,
+    LOOSE,
+    MAP,
+    STRING,
+    TIMESTAMP,
+    Type,
+    array,
+    carried_type,
+    record,
+)
+
+_KINDS: Final = {
+    "string": STRING,
+    "long": LONG,
+    "double": DOUBLE,
+    "boolean": BOOLEAN,
+    "ip": IP,
+    "timestamp": TIMESTAMP,
+    "duration": DURATION,
+    "json": LOOSE,
+    "map": MAP,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ParseFunction(Function):
+    """`parse` with a pattern, and the record that it makes."""
+
+    record: Type = STRING
+
+
+@lru_cache(maxsize=256)
+def parse_function(text: str) -> ParseFunction:
+    """A function from a text to the record of what the pattern exports.
+
+    Raises:
+        PatternError: it is not a pattern.
+        UsageError: it exports nothing.
+    """
+    pattern = compile_pattern(text)
+    if not pattern.exports:
+        raise UsageError("the pattern gives no value a name; write WORD:user to have a field user")
+    kind = type_of(pattern)
+
+    def sql(d: Dialect, node: Apply, args: Sequence[Any]) -> exp.Expression:
+        return d.kernel(kernel(parse, (pa.string(),), carried_type(kind), pattern=text), args[0])
+
+    return ParseFunction("parse", "", "parse", "", sql, (), lambda types: kind, record=kind)
+
+
+def parse(texts: pa.Array, pattern: str = "") -> pa.Array:
+    """What a pattern exports of each text, as engines carry it."""
+    compiled = compile_pattern(pattern)
+    return relabeled(dpl.parse(compiled, texts), carried_type(type_of(compiled)))
+
+
+def type_of(pattern: Pattern) -> Type:
+    """The record that a pattern makes of a text."""
+    return record(tuple((export.name, _type(export.type)) for export in pattern.exports))
+
+
+def _type(kind: ExportType) -> Type:
+    if kind.of is not None:
+        return array(_type(kind.of))
+    if kind.kind == "record":
+        return record(tuple((name, _type(member)) for name, member in kind.fields))
+    return _KINDS[kind.kind]

@@ -1,0 +1,264 @@
+"""Texts: their parts, their length, and texts made of them. Indexes count code points, from 0."""
+
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import quote, unquote_plus
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from coprlake.language.functions.array_functions import by_distinct, call_together, kernel
+from coprlake.language.functions.registry import function
+from coprlake.language.functions.text.text_matching import constant_at
+from coprlake.language.functions.values.conversion import as_text, kind_at
+from coprlake.language.functions.values.ranges import in_range_of, span
+from coprlake.language.plan import Apply
+from coprlake.language.sql.dialect import Dialect
+from coprlake.language.types import LONG
+
+GROUP: Final = "text"
+_PARTS: Final = (pa.string(), pa.string(), pa.int64())
+_TRIMMED: Final = "".join(map(chr, range(0x21)))
+_NO_PUNCTUATION: Final = r"[^!-/:-@\[-`{-~]+"
+_NO_PUNCTUATION_OR_SPACE: Final = r"[^ !-/:-@\[-`{-~]+"
+
+Sql = Sequence[exp.Expression]
+
+
+@function(
+    'concat(values: any..., delimiter: const string = "") -> string',
+    "The values joined to one text, each spelled as by `toString`, with the delimiter between them. Null is left out.",
+    group=GROUP,
+    example='data record(a = "GET", b = null, c = 200) | fields x = concat(a, b, c), '
+    'y = concat(a, b, c, delimiter: " ")',
+    gives=[{"x": "GET200", "y": "GET 200"}],
+)
+def _concat(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    texts = [as_text(d, value, kind_at(node, place)) for place, value in enumerate(args[:-1])]
+    return d.call("concat_ws", args[-1], *texts)
+
+
+@function(
+    "indexOf(text: string, part: string, from: long = 0) -> long",
+    "Where the part first stands in the text, counted from 0, or -1. The search begins at `from`; a negative one "
+    "counts from the end.",
+    group=GROUP,
+    example='data record(a = "banana") | fields x = indexOf(a, "an"), y = indexOf(a, "an", from: 2), '
+    'z = indexOf(a, "x")',
+    gives=[{"x": 1, "y": 3, "z": -1}],
+)
+def _index_of(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    if constant_at(node, 2) == 0:
+        return d.minus(d.cast(d.call("instr", args[0], args[1]), LONG), d.long(1))
+    return call_together(d, first_index, _PARTS, pa.int64(), *args)
+
+
+@function(
+    "lastIndexOf(text: string, part: string, from: long = null) -> long",
+    "Where the part last stands in the text, counted from 0, or -1. The search goes backwards from `from`, which is "
+    "the end unless given; a negative one counts from the end.",
+    group=GROUP,
+    example='data record(a = "banana") | fields x = lastIndexOf(a, "an"), y = lastIndexOf(a, "an", from: 2)',
+    gives=[{"x": 3, "y": 1}],
+)
+def _last_index_of(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    begin = d.long(2**63 - 1) if args[2] is None else args[2]
+    return call_together(d, last_index, _PARTS, pa.int64(), args[0], args[1], begin)
+
+
+def first_index(texts: pa.Array, parts: pa.Array, froms: pa.Array) -> pa.Array:
+    """Where each part first stands in its text."""
+    from coprlake.language.functions.text.text_scanning import index_of
+
+    return index_of(texts, parts, froms, backwards=False)
+
+
+def last_index(texts: pa.Array, parts: pa.Array, froms: pa.Array) -> pa.Array:
+    """Where each part last stands in its text."""
+    from coprlake.language.functions.text.text_scanning import index_of
+
+    return index_of(texts, parts, froms, backwards=True)
+
+
+def lower_texts(texts: pa.Array) -> pa.Array:
+    """In small letters, each character by itself."""
+    return pc.utf8_lower(texts)
+
+
+def upper_texts(texts: pa.Array) -> pa.Array:
+    """In capital letters, each character by itself."""
+    return pc.utf8_upper(texts)
+
+
+@function(
+    "lower(text: string) -> string",
+    "The text in small letters.",
+    group=GROUP,
+    example='data record(a = "Größe") | fields x = lower(a)',
+    gives=[{"x": "größe"}],
+)
+def _lower(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return d.kernel(kernel(lower_texts, (pa.string(),), pa.string()), args[0])
+
+
+@function(
+    "upper(text: string) -> string",
+    "The text in capital letters. Each character stays one, so that ß becomes ẞ.",
+    group=GROUP,
+    example='data record(a = "warn") | fields x = upper(a)',
+    gives=[{"x": "WARN"}],
+)
+def _upper(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return d.kernel(kernel(upper_texts, (pa.string(),), pa.string()), args[0])
+
+
+@function(
+    "trim(text: string) -> string",
+    "The text without blanks, line ends and other control characters at its begin and end.",
+    group=GROUP,
+    example='data record(a = "  two words\\n") | fields x = trim(a)',
+    gives=[{"x": "two words"}],
+)
+def _trim(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return d.call(d.pick(duckdb="trim", spark="btrim"), args[0], d.text(_TRIMMED))
+
+
+@function(
+    "replaceString(text: string, part: string, replacement: string) -> string",
+    "The text with each occurrence of a part replaced.",
+    group=GROUP,
+    example='data record(a = "a-b-c") | fields x = replaceString(a, "-", "+")',
+    gives=[{"x": "a+b+c"}],
+)
+def _replace_string(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return d.call("replace", *args)
+
+
+@function(
+    "splitString(text: string, delimiter: const string) -> array<string>",
+    "What stands between the delimiters, also where that is nothing; without a delimiter the single characters.",
+    group=GROUP,
+    example='data record(a = "a,,b") | fields x = splitString(a, ","), y = splitString("abc", "")',
+    gives=[{"x": ["a", "", "b"], "y": ["a", "b", "c"]}],
+)
+def _split_string(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    delimiter = str(constant_at(node, 1))
+    return d.kernel(kernel(split_texts, (pa.string(),), pa.list_(pa.string()), delimiter=delimiter), args[0])
+
+
+def split_texts(texts: pa.Array, delimiter: str = "") -> pa.Array:
+    """What stands between delimiters."""
+    if delimiter:
+        return pc.split_pattern(texts, delimiter)
+    from coprlake.language.functions.text.text_scanning import characters
+
+    return characters(texts)
+
+
+@function(
+    "stringLength(text: string) -> long",
+    "How many characters (code points) the text has.",
+    group=GROUP,
+    example='data record(a = "käse") | fields x = stringLength(a)',
+    gives=[{"x": 4}],
+)
+def _string_length(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return d.cast(d.call("length", args[0]), LONG)
+
+
+@function(
+    "substring(text: string, from: long = 0, to: long = null) -> string",
+    "The text from an index up to, not including, another, by default its end. Negative indexes count from the end.",
+    group=GROUP,
+    example='data record(a = "banana") | fields x = substring(a, from: 2), y = substring(a, from: -3, to: -1)',
+    gives=[{"x": "nana", "y": "an"}],
+)
+def _substring(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    begin, count = span(d, node, args, d.cast(d.call("length", args[0]), LONG))
+    return d.call("substring", args[0].copy(), begin, count)
+
+
+@function(
+    "getCharacter(text: string, index: long) -> string",
+    "The character at an index, or null if there is none; a negative index counts from the end.",
+    group=GROUP,
+    example='data record(a = "abc") | fields x = getCharacter(a, 0), y = getCharacter(a, -1), z = getCharacter(a, 3)',
+    gives=[{"x": "a", "y": "c", "z": None}],
+)
+def _get_character(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    length = d.cast(d.call("length", args[0]), LONG)
+    return in_range_of(d, args[1], length, lambda at: d.call("substring", args[0].copy(), at, exp.Literal.number(1)))
+
+
+@function(
+    "punctuation(text: string, count: const long = 32, withSpace: const boolean = true) -> string",
+    "The punctuation of the text, which tells lines of one form from those of another: the first `count` of its blanks "
+    "and signs of ASCII that are neither letters nor digits; blanks can be left out.",
+    group=GROUP,
+    example='data record(a = "[12:30] user=x failed!") | fields x = punctuation(a), '
+    "y = punctuation(a, count: 4, withSpace: false)",
+    gives=[{"x": "[:] = !", "y": "[:]="}],
+)
+def _punctuation(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    count, has_space = constant_at(node, 1), constant_at(node, 2) is not False
+    assert isinstance(count, int)
+    return d.kernel(
+        kernel(punctuation_of, (pa.string(),), pa.string(), count=max(0, count), has_space=has_space), args[0]
+    )
+
+
+def punctuation_of(texts: pa.Array, count: int = 32, has_space: bool = True) -> pa.Array:
+    """The first signs of each text."""
+    kept = pc.replace_substring_regex(texts, _NO_PUNCTUATION_OR_SPACE if has_space else _NO_PUNCTUATION, "")
+    return pc.utf8_slice_codeunits(kept, 0, count)
+
+
+@function(
+    "levenshteinDistance(text: string, other: string) -> long",
+    "How many characters have to be put in, taken out or replaced to make one text of the other.",
+    group=GROUP,
+    example='data record(a = "kitten", b = "sitting") | fields x = levenshteinDistance(a, b)',
+    gives=[{"x": 3}],
+)
+def _levenshtein(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return call_together(d, edit_distance, (pa.string(), pa.string()), pa.int64(), *args)
+
+
+def edit_distance(lefts: pa.Array, rights: pa.Array) -> pa.Array:
+    """The distance of each pair."""
+    from coprlake.language.functions.text.text_scanning import distances
+
+    return distances(lefts, rights)
+
+
+@function(
+    "encodeUrl(text: string) -> string",
+    "The text as a part of a URL: all but letters and digits of ASCII and `-._~` as `%` and the number of each byte.",
+    group=GROUP,
+    example='data record(a = "a b&ä") | fields x = encodeUrl(a)',
+    gives=[{"x": "a%20b%26%C3%A4"}],
+)
+def _encode_url(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return d.kernel(kernel(encoded_urls, (pa.string(),), pa.string()), args[0])
+
+
+def encoded_urls(texts: pa.Array) -> pa.Array:
+    """Percent-encoded."""
+    return by_distinct(texts, pa.string(), lambda text: quote(text, safe=""))
+
+
+@function(
+    "decodeUrl(text: string) -> string",
+    "The text that a part of a URL stands for; `+` stands for a blank. What is not well encoded stays as it is.",
+    group=GROUP,
+    example='data record(a = "a+b%26%C3%A4") | fields x = decodeUrl(a)',
+    gives=[{"x": "a b&ä"}],
+)
+def _decode_url(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return d.kernel(kernel(decoded_urls, (pa.string(),), pa.string()), args[0])
+
+
+def decoded_urls(texts: pa.Array) -> pa.Array:
+    """What was percent-encoded."""
+    return by_distinct(texts, pa.string(), unquote_plus)

@@ -1,0 +1,1 @@
+"""Functions over single values: numbers, nulls, addresses, and conversions between types."""

@@ -1,0 +1,225 @@
+"""Addresses of the internet, of both versions. They travel as texts, IPv6 in its short form."""
+
+import ipaddress
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from coprlake.errors import UsageError
+from coprlake.language.functions.array_functions import by_distinct, kernel
+from coprlake.language.functions.registry import FUNCTIONS, function, internal
+from coprlake.language.functions.text.text_matching import constant_at, patterns_of
+from coprlake.language.plan import Apply
+from coprlake.language.sql.dialect import Dialect
+from coprlake.language.types import STRING
+
+GROUP: Final = "network"
+_ADDRESSES: Final = 'data record(a = "10.0.0.1"), record(a = "8.8.8.8"), record(a = "fe80::1"), record(a = "x") | '
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Sql = Sequence[exp.Expression]
+
+_PRIVATE: Final = tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")))
+
+
+def parse_address(text: str) -> Address | None:
+    """An address; None if it is not one. Zones of IPv6 are of one machine only, and not taken."""
+    if "%" in text:
+        return None
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def addresses(texts: pa.Array) -> pa.Array:
+    """Addresses in the one way to write each; null for what is none."""
+    return by_distinct(texts, pa.string(), lambda text: _shown(parse_address(text)))
+
+
+def _shown(address: Address | None) -> str | None:
+    return None if address is None else str(address)
+
+
+def address_keys(texts: pa.Array) -> pa.Array:
+    """Texts that are equal and ordered as the addresses are, IPv4 before IPv6; null for what is none."""
+    return by_distinct(texts, pa.string(), lambda text: _key(parse_address(text)))
+
+
+def _key(address: Address | None) -> str | None:
+    return None if address is None else f"{address.version}{int(address):0{address.max_prefixlen // 4}x}"
+
+
+def _ip_key(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return d.kernel(kernel(address_keys, (pa.string(),), pa.string()), args[0])
+
+
+FUNCTIONS["ip key"] = internal("ip key", _ip_key, STRING)
+
+
+def _to_ip(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    return d.kernel(kernel(addresses, (pa.string(),), pa.string()), args[0])
+
+
+for _name, _group, _doc in (
+    ("ip", GROUP, "The address that a text spells, or null if it spells none."),
+    ("toIp", "conversion", "A text as an address, or null if it is none."),
+):
+    function(
+        f"{_name}(value: string|ip) -> ip",
+        _doc,
+        group=_group,
+        example=f'data record(a = "2001:DB8:0::1", b = "317.0.0.1") | fields x = {_name}(a), y = {_name}(b)',
+        gives=[{"x": "2001:db8::1", "y": None}],
+    )(_to_ip)
+
+
+# What kind of address it is
+
+
+def is_kind(texts: pa.Array, kind: str = "private") -> pa.Array:
+    """Whether each address is of a kind; null for what is none."""
+    test = _KINDS[kind]
+
+    def of_one(text: str) -> bool | None:
+        address = parse_address(text)
+        return None if address is None else test(address)
+
+    return by_distinct(texts, pa.bool_(), of_one)
+
+
+def is_version(texts: pa.Array, version: int = 0) -> pa.Array:
+    """Whether each text is an address, of a version or (0) of any."""
+
+    def of_one(text: str) -> bool:
+        address = parse_address(text)
+        return address is not None and version in (0, address.version)
+
+    return by_distinct(texts, pa.bool_(), of_one)
+
+
+_KINDS: Final[dict[str, Callable[[Address], bool]]] = {
+    "private": lambda address: any(address in network for network in _PRIVATE),
+    "loopback": lambda address: address.is_loopback,
+    "link local": lambda address: address.is_link_local,
+    "public": lambda address: address.is_global and not address.is_multicast,
+}
+
+
+def _kind(name: str, kind: str, doc: str, gives: Sequence[bool | None]) -> None:
+    function(
+        f"{name}(address: string|ip) -> boolean",
+        f"Whether the address is {doc}; null if it is no address.",
+        group=GROUP,
+        example=f"{_ADDRESSES}fields x = {name}(a)",
+        gives=[{"x": value} for value in gives],
+    )(lambda d, node, args: d.kernel(kernel(is_kind, (pa.string(),), pa.bool_(), kind=kind), args[0]))
+
+
+def _version(name: str, version: int, doc: str, gives: Sequence[bool]) -> None:
+    function(
+        f"{name}(value: string|ip) -> boolean",
+        f"Whether the value is {doc}.",
+        group=GROUP,
+        example=f"{_ADDRESSES}fields x = {name}(a)",
+        gives=[{"x": value} for value in gives],
+    )(lambda d, node, args: d.kernel(kernel(is_version, (pa.string(),), pa.bool_(), version=version), args[0]))
+
+
+_kind("ipIsPrivate", "private", "one for private networks (RFC 1918, RFC 4193)", [True, False, False, None])
+_kind("ipIsLoopback", "loopback", "that of the machine itself, such as 127.0.0.1", [False, False, False, None])
+_kind("ipIsLinkLocal", "link local", "valid on one link only, such as 169.254.0.1", [False, False, True, None])
+_kind("ipIsPublic", "public", "one of the public internet: not private, local or reserved", [False, True, False, None])
+_version("isIp", 0, "an address", [True, True, True, False])
+_version("isIpV4", 4, "an address of IPv4", [True, True, False, False])
+_version("isIpV6", 6, "an address of IPv6", [False, False, True, False])
+
+
+# Networks
+
+
+def parse_network(text: str) -> Network:
+    """A network, or an address as a network of its own.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError as error:
+        raise UsageError(f"{text!r} is not a network or address; write one like 10.0.0.0/8") from error
+
+
+def _check_network(value: object) -> None:
+    if not isinstance(value, str):
+        raise UsageError(f"{value!r} is not a network or address; write one like 10.0.0.0/8")
+    parse_network(value)
+
+
+@function(
+    "ipIn(address: string|ip, networks: const any...) -> boolean",
+    "Whether the address is in one of the networks, or one of the addresses; null if it is no address.",
+    group=GROUP,
+    example=_ADDRESSES + 'fields x = ipIn(a, "10.0.0.0/8", "fe80::/10"), y = ipIn(a, {"8.8.8.8"})',
+    gives=[{"x": True, "y": False}, {"x": False, "y": True}, {"x": True, "y": False}, {"x": None, "y": None}],
+    checks={"networks": _check_network},
+)
+def _ip_in(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    networks = tuple(str(parse_network(text)) for text in patterns_of(node.arguments[1:]))
+    return d.kernel(kernel(is_in, (pa.string(),), pa.bool_(), networks=networks), args[0])
+
+
+def is_in(texts: pa.Array, networks: tuple[str, ...] = ()) -> pa.Array:
+    """Whether each address is in one of the networks; null for what is none."""
+    parsed = [parse_network(text) for text in networks]
+
+    def of_one(text: str) -> bool | None:
+        address = parse_address(text)
+        return None if address is None else any(address in network for network in parsed)
+
+    return by_distinct(texts, pa.bool_(), of_one)
+
+
+def _check_bits(most: int) -> Callable[[int], None]:
+    def check(bits: int) -> None:
+        if not 0 <= bits <= most:
+            raise UsageError(f"an address has 0 to {most} bits to keep, found {bits}")
+
+    return check
+
+
+@function(
+    "ipMask(address: string|ip, bits: const long, ipv6Bits: const long = null) -> ip",
+    "The address with only its first bits kept and the others 0: so many of IPv4 as `bits`, of IPv6 as `ipv6Bits`, or "
+    "as `bits` if that is not given. Null if it is no address.",
+    group=GROUP,
+    example=_ADDRESSES + "fields x = ipMask(a, 24), y = ipMask(a, 8, ipv6Bits: 10)",
+    gives=[
+        {"x": "10.0.0.0", "y": "10.0.0.0"},
+        {"x": "8.8.8.0", "y": "8.0.0.0"},
+        {"x": "fe80::", "y": "fe80::"},
+        {"x": None, "y": None},
+    ],
+    checks={"bits": _check_bits(128), "ipv6Bits": _check_bits(128)},
+)
+def _ip_mask(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+    bits, more = constant_at(node, 1), constant_at(node, 2)
+    return d.kernel(
+        kernel(masked, (pa.string(),), pa.string(), bits=bits, ipv6_bits=bits if more is None else more), args[0]
+    )
+
+
+def masked(texts: pa.Array, bits: int = 32, ipv6_bits: int = 128) -> pa.Array:
+    """The first bits of each address; null for what is none."""
+
+    def of_one(text: str) -> str | None:
+        address = parse_address(text)
+        if address is None:
+            return None
+        kept = min(bits if address.version == 4 else ipv6_bits, address.max_prefixlen)
+        return str(ipaddress.ip_network((address, kept), strict=False).network_address)
+
+    return by_distinct(texts, pa.string(), of_one)

@@ -1,0 +1,1 @@
+"""The exact answer: which records of a batch match."""

@@ -1,0 +1,123 @@
+"""Where in a line does it match: spans for coloured output, a line at a time."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute
+
+from coprlake.predicate.narrowing.required import phrase_parts
+from coprlake.predicate.patterns.regex import parse_pattern
+from coprlake.predicate.patterns.regex_tree import BLANK, FOREIGN, MARK, WORD, class_bit
+from coprlake.predicate.patterns.wildcards import as_one_piece, as_regex
+from coprlake.predicate.predicates import (
+    ALL_FIELDS,
+    And,
+    Contains,
+    Equals,
+    Leaf,
+    Not,
+    OneOf,
+    Or,
+    Phrase,
+    Predicate,
+    Prefix,
+    Regex,
+    Suffix,
+    Term,
+    Wildcard,
+)
+from coprlake.predicate.values import text_of
+from coprlake.records import CONTENT
+
+_CLASSES: Final = {
+    WORD: "[0-9A-Za-z]",
+    MARK: r"[!-/:-@\[-`{-~]",
+    BLANK: r"[\x00-\x20\x7f]",
+    FOREIGN: r"[^\x00-\x7f]",
+}
+_PHRASE_WORD: Final = "[0-9A-Za-z_]"
+_OPENING, _CLOSING = "\ue0f0", "\ue0f1"
+"""Of private use: no log line has them, and if one does, it stays without colour."""
+
+
+def highlights(predicate: Predicate, text: str) -> list[tuple[int, int]]:
+    """The spans of characters of a log line that matched, sorted, none touching another.
+
+    Only what is looked for in the content counts, and nothing that is negated. It does not decide anything: a line may
+    match without a span, and have spans without matching.
+    """
+    spans = sorted(span for leaf in _positive_leaves(predicate) for span in _spans(leaf, text) if span[0] < span[1])
+    merged: list[tuple[int, int]] = []
+    for start, end in spans:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _positive_leaves(predicate: Predicate) -> Iterator[Leaf]:
+    if isinstance(predicate, And | Or):
+        for part in predicate.parts:
+            yield from _positive_leaves(part)
+    elif not isinstance(predicate, Not) and predicate.field in (CONTENT, ALL_FIELDS):
+        yield predicate
+
+
+def _spans(leaf: Leaf, text: str) -> Iterator[tuple[int, int]]:
+    if isinstance(leaf, Equals | OneOf):
+        values = (leaf.value,) if isinstance(leaf, Equals) else leaf.values
+        sources = [rf"\A{re.escape(text_of(value))}\Z" for value in values]
+    elif isinstance(leaf, Regex):
+        yield from _spans_of_regex(parse_pattern(leaf.text, case_sensitive=leaf.case_sensitive).source, text)
+        return
+    elif isinstance(leaf, Wildcard) and as_one_piece(leaf.text) is None:
+        yield from _spans_of_regex(as_regex(leaf.text, case_sensitive=leaf.case_sensitive), text)
+        return
+    else:
+        sources = [_source(leaf)]
+    flags = re.ASCII if getattr(leaf, "case_sensitive", True) else re.ASCII | re.IGNORECASE
+    for source in sources:
+        yield from (match.span() for match in re.finditer(source, text, flags))
+
+
+def _source(leaf: Leaf) -> str:
+    """A pattern for Python, of literals with lookarounds only: it is fast on every line."""
+    if isinstance(leaf, Contains):
+        return re.escape(leaf.text)
+    if isinstance(leaf, Prefix):
+        return rf"\A{re.escape(leaf.text)}"
+    if isinstance(leaf, Suffix):
+        return rf"{re.escape(leaf.text)}\Z"
+    if isinstance(leaf, Term):
+        return _bordered(leaf.text, True, True)
+    if isinstance(leaf, Wildcard) and (piece := as_one_piece(leaf.text)) is not None:
+        return _bordered(piece.text, not piece.left_open, not piece.right_open)
+    if isinstance(leaf, Phrase):
+        core, left, right = phrase_parts(leaf.text)
+        before = f"(?<!{_PHRASE_WORD})" if left and re.match(_PHRASE_WORD, core[0]) else ""
+        after = f"(?!{_PHRASE_WORD})" if right and re.match(_PHRASE_WORD, core[-1]) else ""
+        return before + re.escape(core) + after
+    return ""
+
+
+def _bordered(text: str, left: bool, right: bool) -> str:
+    before = f"(?<!{_CLASSES[class_bit(text[0])]})" if left and text else ""
+    after = f"(?!{_CLASSES[class_bit(text[-1])]})" if right and text else ""
+    return before + re.escape(text) + after
+
+
+def _spans_of_regex(source: str, text: str) -> Iterator[tuple[int, int]]:
+    """By RE2, which is linear in the line whatever the pattern: it marks its matches, and the marks are counted."""
+    if _OPENING in text or _CLOSING in text:
+        return
+    try:
+        lines = pa.array([text])
+    except UnicodeEncodeError:  # bytes that are no text
+        return
+    marked = pa.compute.replace_substring_regex(lines, source, rf"{_OPENING}\0{_CLOSING}")[0].as_py()
+    for number, match in enumerate(re.finditer(f"{_OPENING}([^{_CLOSING}]*){_CLOSING}", marked)):
+        start = match.start() - 2 * number
+        yield start, start + len(match.group(1))

@@ -1,0 +1,1 @@
+"""What a match makes necessary: the tokens that a batch must contain."""

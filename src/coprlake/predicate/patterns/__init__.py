@@ -1,0 +1,1 @@
+"""Regular expressions and wildcards: how they are read, and which literals every match contains."""

@@ -1,0 +1,226 @@
+"""Raw logs to a table on Spark: a task reads files, or a split of one, and seals segments; the driver commits once.
+
+The parsing code is that of the in-process engine. Records are moved between machines only where the table is
+partitioned by something that the files do not tell apart; see `shuffling`.
+"""
+
+import math
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from coprlake.config import SEGMENT_BYTES
+from coprlake.errors import ConflictError, UsageError
+from coprlake.ingestion import Gatherer, IngestReport, give_memory_back, measured
+from coprlake.intake.options import IntakeReport, ReadOptions
+from coprlake.intake.reading import Intake, list_inputs
+from coprlake.intake.sources.inputs import InputFile, Walk
+from coprlake.intake.sources.splitting import plan_splits
+from coprlake.records import DAY, SOURCE
+from coprlake.spark.jobs import shuffling
+from coprlake.spark.jobs.joining import ColumnTypesError, Part, discard, join
+from coprlake.spark.jobs.spreading import parallelism, places, places_in
+from coprlake.spark.jobs.task_progress import JobProgress, TaskProgress, watching
+from coprlake.spark.jobs.tasks import PartWriter, WriteTask, answer, answers
+from coprlake.spark.runtime.builds import same_build
+from coprlake.spark.runtime.warming import warm_up_once
+from coprlake.spark.source.open_tables import opened
+from coprlake.storage.log.delta_log import DeltaLog, Transaction
+from coprlake.storage.writer import WriteReport
+from coprlake.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SMALLEST_SPLIT_BYTES: Final = 16 * 1024 * 1024
+ATTEMPTS: Final = 3
+_DEFAULTS: Final = ReadOptions()
+
+RunParts = Callable[[WriteTask, Sequence[int]], list[Part]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """How the tasks of an ingestion work, besides what each of them reads.
+
+    Attributes:
+        options: how to read raw logs.
+        name: of the job, for its progress.
+        watched: whether tasks tell how far they are.
+        strict: whether a file that cannot be read fails the job; a stream would never come back to it.
+    """
+
+    options: ReadOptions
+    name: str
+    watched: bool
+    strict: bool
+
+
+def ingest(
+    spark: "SparkSession",
+    inputs: Sequence[str | PathLike[str]],
+    table: str | PathLike[str] | Table,
+    options: ReadOptions = _DEFAULTS,
+    *,
+    recursive: bool = True,
+    follow_links: bool = False,
+    segment_bytes: int = SEGMENT_BYTES,
+    shuffle: bool | None = None,
+    progress: JobProgress | None = None,
+) -> IngestReport:
+    """Append all records of some files to a table: all of them or none.
+
+    Args:
+        spark: the session.
+        inputs: files, folders or globs that every executor can read.
+        table: where to; it must be there.
+        options: how to read them.
+        recursive: also take the files in folders of folders.
+        follow_links: also follow symbolic links that lead out of a folder.
+        segment_bytes: raw size at which a segment is sealed.
+        shuffle: whether records of one partition are brought together first; None to do so when the table is
+            partitioned by more than the day and the source.
+        progress: told now and then how far the tasks are.
+    """
+    walk = Walk(recursive, follow_links)
+    files = list_inputs(inputs, walk)
+    report = ingest_files(spark, files, table, options, segment_bytes=segment_bytes, shuffle=shuffle, progress=progress)
+    report.read.passed_over(walk.skipped, walk.links)
+    return report
+
+
+def ingest_files(
+    spark: "SparkSession",
+    files: Sequence[InputFile],
+    table: str | PathLike[str] | Table,
+    options: ReadOptions = _DEFAULTS,
+    *,
+    segment_bytes: int = SEGMENT_BYTES,
+    shuffle: bool | None = None,
+    progress: JobProgress | None = None,
+    once: Transaction | None = None,
+    note: dict[str, Any] | None = None,
+) -> IngestReport:
+    """As `ingest`, for files that are known; `once` makes it a step that cannot be done twice."""
+    stream = next((file.path for file in files if file.size is None), None)
+    if stream is not None:
+        raise UsageError(
+            f"{stream}: a pipe cannot be read by Spark's tasks; use the in-process engine (--engine local)"
+        )
+    started = time.perf_counter()
+    target = opened(table)
+    warm_up_once()
+    here = Path.cwd()  # tasks run in the folder in which Java was started
+    files = [replace(file, path=str(here / file.path)) for file in files]
+    total = sum(file.length or 0 for file in files)
+    split_bytes = min(segment_bytes, max(SMALLEST_SPLIT_BYTES, math.ceil(total / parallelism(spark))))
+    groups = plan_splits(files, options, split_bytes)
+    job = Job(options, uuid.uuid4().hex, progress is not None, once is not None)
+    if shuffle is None:
+        shuffle = len(groups) > 1 and needs_shuffle(target.partition_by)
+    work = _shuffled(spark, groups, job) if shuffle else _direct(spark, groups, job)
+    count = 0 if shuffle else len(groups)
+    with watching(target.uri, job.name, progress):
+        parts, written = settle(target, work, count, segment_bytes, once, {"operation": "ingest"} | (note or {}))
+    report = IngestReport(IntakeReport(), [written] if written.version is not None else [])
+    for part in parts:
+        if part.read is not None:
+            report.read.merge(part.read)
+    report.seconds = time.perf_counter() - started
+    return report
+
+
+def needs_shuffle(partition_by: Sequence[str]) -> bool:
+    """Whether files cannot be expected to hold few partitions each; those of a day, or of a source, do."""
+    return not set(partition_by) <= {DAY, SOURCE}
+
+
+def settle(
+    table: Table,
+    run: RunParts,
+    count: int,
+    segment_bytes: int,
+    once: Transaction | None,
+    note: dict[str, Any],
+) -> tuple[list[Part], WriteReport]:
+    """Run all tasks and commit; tasks that found another type for a new column run again when it is decided.
+
+    Args:
+        table: where to.
+        run: runs the tasks of these numbers, and gives their parts; or all tasks, if `count` is 0.
+        count: how many tasks there are; 0 if parts are not known by their numbers.
+        segment_bytes: raw size at which a segment is sealed.
+        once: a transaction, see `DeltaLog.commit`.
+        note: for the history.
+    """
+    log = DeltaLog.open(WriteTask.of(table).folder)
+    numbers = list(range(count))
+    parts: list[Part] = [Part()] * count
+    try:
+        for _ in range(ATTEMPTS):
+            found = run(WriteTask.of(table, segment_bytes=segment_bytes), numbers)
+            if count:
+                for number, part in zip(numbers, found, strict=True):
+                    parts[number] = part
+            else:
+                parts = found
+            try:
+                return parts, join(log, parts, note=note | {"engine": "spark"}, once=once)
+            except ColumnTypesError as error:
+                numbers = error.losers if count else []
+                discard(log, [parts[number] for number in numbers] if count else parts)
+                parts = [Part() if number in numbers else part for number, part in enumerate(parts)] if count else []
+                log.add_columns(list(error.fields.values()))
+        raise ConflictError(f"{table.uri}: tasks found other columns again and again; nothing was committed, try again")
+    except BaseException:
+        discard(log, parts)
+        raise
+
+
+def _direct(spark: "SparkSession", groups: list[list[InputFile]], job: Job) -> RunParts:
+    """One task a group: reads its files and writes segments."""
+
+    def run(task: WriteTask, numbers: Sequence[int]) -> list[Part]:
+        def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for place in places_in(batches):
+                yield from answer((place, read_group(task, groups[numbers[place]], job, numbers[place])))
+
+        found = dict(answers(places(spark, len(numbers)).mapInArrow(same_build(work), "result binary")))
+        return [found[place] for place in range(len(numbers))]
+
+    return run
+
+
+def _shuffled(spark: "SparkSession", groups: list[list[InputFile]], job: Job) -> RunParts:
+    """One task a group reads, then records of a partition come together and are written."""
+
+    def run(task: WriteTask, _: Sequence[int]) -> list[Part]:
+        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for place in places_in(batches):
+                with Intake.of(groups[place], job.options, strict=job.strict) as intake:
+                    yield from shuffling.packed(measured(intake), task.shape.partition_by, intake.report)
+
+        packages = places(spark, len(groups)).mapInArrow(same_build(read), shuffling.COLUMNS)
+        return shuffling.write(packages, task, job.name, watched=job.watched)
+
+    return run
+
+
+def read_group(task: WriteTask, files: Sequence[InputFile], job: Job, number: int) -> Part:
+    """In a task: all records of some files, as sealed segments."""
+    give_memory_back()
+    progress = TaskProgress(task.shape.uri, job.name, number) if job.watched else None
+    with Intake.of(files, job.options, strict=job.strict) as intake, PartWriter(task, progress) as writer:
+        gatherer = Gatherer(writer)
+        for batch, raw_bytes in measured(intake):
+            gatherer.add(batch, raw_bytes)
+        gatherer.flush()
+        part = writer.finish()
+    part.read = intake.report
+    return part

@@ -1,0 +1,115 @@
+"""The driver's part of a write: what all tasks sealed becomes part of the table, in one step or not at all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from coprlake.errors import ConflictError, DoneBeforeError
+from coprlake.intake.options import IntakeReport
+from coprlake.storage.log.actions import NewFile
+from coprlake.storage.log.delta_log import DeltaLog, Transaction
+from coprlake.storage.writer import WriteReport
+
+
+@dataclass
+class Part:
+    """What one task sealed.
+
+    Attributes:
+        files: its segments.
+        new_fields: columns that these have and the table had not.
+        read: what was found in raw logs, if it read any.
+    """
+
+    files: list[NewFile] = field(default_factory=list)
+    new_fields: dict[str, pa.Field] = field(default_factory=dict)
+    read: IntakeReport | None = None
+
+
+class ColumnTypesError(ConflictError):
+    """Tasks found values of different types for a new column, or different spellings of it.
+
+    Attributes:
+        fields: the columns with the types that they should have.
+        losers: the numbers of the parts that have others.
+    """
+
+    def __init__(self, fields: dict[str, pa.Field], losers: list[int], column: str) -> None:
+        super().__init__(f"tasks found different types or spellings for the new column {column}; nothing was committed")
+        self.fields = fields
+        self.losers = losers
+
+
+def join(
+    log: DeltaLog,
+    parts: Sequence[Part],
+    *,
+    note: dict[str, Any],
+    replace: bool = False,
+    once: Transaction | None = None,
+) -> WriteReport:
+    """Commit what tasks sealed.
+
+    Args:
+        log: the table's.
+        parts: of all tasks.
+        note: what is done, for the history.
+        replace: remove whatever the table has.
+        once: see `DeltaLog.commit`; if it was done before, these files are not needed and go.
+
+    Raises:
+        ColumnTypesError: parts contradict each other; their files are still there.
+    """
+    fields = settled_fields(parts)
+    files = [file for part in parts for file in part.files]
+    report = WriteReport()
+    if not files and not replace and once is None:
+        return report
+    if fields:
+        log.add_columns(list(fields.values()))
+    try:
+        report.version = log.commit(files, note=note, replace=replace, once=once)
+    except DoneBeforeError:
+        discard(log, parts)
+        return report
+    for file in files:
+        report.add(file.report)
+    return report
+
+
+def settled_fields(parts: Sequence[Part]) -> dict[str, pa.Field]:
+    """The new columns of all parts.
+
+    Raises:
+        ColumnTypesError: a column has different types, of which the most general wins, or different spellings, of which
+            the first does.
+    """
+    chosen: dict[str, pa.Field] = {}  # by the name in lower case: Delta does not tell names by case
+    for part in parts:
+        for new in part.new_fields.values():
+            known = chosen.setdefault(new.name.lower(), new)
+            if known.type != new.type:
+                kind = max(known.type, new.type, key=_generality)
+                chosen[new.name.lower()] = pa.field(known.name, kind)
+    fields = {one.name: one for one in chosen.values()}
+    differing = [[new.name for new in part.new_fields.values() if new != chosen[new.name.lower()]] for part in parts]
+    losers = [number for number, names in enumerate(differing) if names]
+    if losers:
+        raise ColumnTypesError(fields, losers, differing[losers[0]][0])
+    return fields
+
+
+def _generality(kind: pa.DataType) -> int:
+    """Text can hold every value, a float most numbers."""
+    if pa.types.is_string(kind):
+        return 3
+    if pa.types.is_floating(kind):
+        return 2
+    return 1 if pa.types.is_integer(kind) else 0
+
+
+def discard(log: DeltaLog, parts: Sequence[Part]) -> None:
+    """Remove what did not join the table."""
+    log.discard([file.report.name for part in parts for file in part.files])

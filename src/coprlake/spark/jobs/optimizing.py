@@ -1,0 +1,152 @@
+"""Small segments become large ones, a group of them a task; the driver commits wave by wave."""
+
+import itertools
+import time
+import uuid
+from collections.abc import Iterator
+from functools import partial
+from os import PathLike
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES
+from coprlake.errors import ConflictError
+from coprlake.files import Folder
+from coprlake.ingestion import give_memory_back
+from coprlake.segment.sealed import SealedSegment, SegmentEntry
+from coprlake.segment.sidecar import IndexPlan
+from coprlake.spark.jobs.spreading import parallelism, places, places_in
+from coprlake.spark.jobs.task_progress import JobProgress, TaskProgress, watching
+from coprlake.spark.jobs.tasks import answer, answers
+from coprlake.spark.runtime.builds import same_build
+from coprlake.spark.runtime.warming import warm_up_once
+from coprlake.spark.source.open_tables import opened
+from coprlake.storage.log.delta_log import DeltaLog
+from coprlake.storage.optimizing import (
+    Merged,
+    OptimizeReport,
+    commit_merged,
+    estimated_raw_bytes,
+    groups_to_merge,
+    merge,
+)
+from coprlake.storage.segmenter import TableShape, remove_segment
+from coprlake.storage.snapshot import open_segments
+from coprlake.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TASK_BYTES: Final = 128 * 1024 * 1024
+TASK_GROUPS: Final = 64
+"""What a task merges: so much raw text, or so many groups; a large group is a task of its own."""
+
+
+def optimize(
+    spark: "SparkSession",
+    table: str | PathLike[str] | Table,
+    *,
+    target_bytes: int = OPTIMIZED_SEGMENT_BYTES,
+    level: int = OPTIMIZED_LEVEL,
+    full: bool = False,
+    progress: JobProgress | None = None,
+) -> OptimizeReport:
+    """Merge small segments of each partition.
+
+    What somebody else changed meanwhile stays as it is and is counted: a stream may write while this runs.
+
+    Args:
+        spark: the session.
+        table: a path, or a table that is open.
+        target_bytes: raw size of a segment.
+        level: zstd level of the new data files.
+        full: rewrite every segment, also those that are large enough, and keep no whole fingerprints.
+        progress: told now and then how far the tasks are; bytes are those of data files.
+    """
+    started = time.perf_counter()
+    warm_up_once()
+    target = opened(table)
+    snapshot, shape, plan = target.snapshot(), target.shape, target.index_plan
+    groups = groups_to_merge(snapshot.segments, target_bytes, full=full)
+    count = len(snapshot.segments)
+    report = OptimizeReport(segments_before=count, segments_after=count)
+    job = uuid.uuid4().hex
+    log = DeltaLog.open(Folder.of(shape.uri))
+    tasks = _tasks(groups)
+    wave = parallelism(spark)
+    with watching(shape.uri, job, progress):
+        for first in range(0, len(tasks), wave):
+            watch = (job, first) if progress is not None else None
+            part = tasks[first : first + wave]
+            merged = _merged(spark, part, shape, level, plan, full, watch)
+            pairs = [zip(task, own, strict=True) for task, own in zip(part, merged, strict=True)]
+            _commit(log, list(itertools.chain(*pairs)), report)
+    report.seconds = time.perf_counter() - started
+    return report
+
+
+def _tasks(groups: list[list[SealedSegment]]) -> list[list[list[SealedSegment]]]:
+    """Groups for each task: a large one by itself, many small ones together."""
+    tasks: list[list[list[SealedSegment]]] = []
+    room = 0
+    for group in groups:
+        size = sum(estimated_raw_bytes(segment) for segment in group)
+        if not tasks or size > room or len(tasks[-1]) >= TASK_GROUPS:
+            tasks.append([])
+            room = TASK_BYTES
+        tasks[-1].append(group)
+        room -= size
+    return tasks
+
+
+def _commit(log: DeltaLog, merged: list[tuple[list[SealedSegment], Merged]], report: OptimizeReport) -> None:
+    """All in one step; if somebody else changed some of the segments, group by group."""
+    try:
+        commit_merged(log, merged, report)
+    except ConflictError:
+        if len(merged) == 1:
+            report.conflicts += 1
+            log.discard([one.sealed.name for _, one in merged])
+            return
+        for number, pair in enumerate(merged):
+            try:
+                _commit(log, [pair], report)
+            except BaseException:
+                log.discard([one.sealed.name for _, one in merged[number + 1 :]])
+                raise
+    except BaseException:
+        log.discard([one.sealed.name for _, one in merged])
+        raise
+
+
+def _merged(
+    spark: "SparkSession",
+    tasks: list[list[list[SealedSegment]]],
+    shape: TableShape,
+    level: int,
+    plan: IndexPlan,
+    full: bool,
+    watch: tuple[str, int] | None,
+) -> list[list[Merged]]:
+    """What each task made of its groups."""
+    entries: list[list[list[SegmentEntry]]] = [[[one.entry for one in group] for group in task] for task in tasks]
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        give_memory_back()
+        folder = Folder.of(shape.uri)
+        for place in places_in(batches):
+            told = None if watch is None else partial(TaskProgress(shape.uri, watch[0], watch[1] + place), 0)
+            done: list[Merged] = []
+            try:
+                for own in entries[place]:
+                    group = open_segments(folder, own, shape.schema, {})
+                    done.append(merge(folder, shape.partition_by, group, level, plan, full=full, progress=told))
+            except BaseException:
+                for merged in done:
+                    remove_segment(folder, merged.sealed.name)
+                raise
+            yield from answer((place, done))
+
+    found = dict(answers(places(spark, len(tasks)).mapInArrow(same_build(work), "result binary")))
+    return [found[place] for place in range(len(tasks))]

@@ -1,0 +1,1 @@
+"""The processes behind a Spark session: Java, jars, workers, and their start."""

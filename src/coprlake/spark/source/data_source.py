@@ -1,0 +1,109 @@
+"""The data source ``coprlake``: ``spark.read``, ``df.write`` and ``df.writeStream`` by that name.
+
+Spark makes these objects in Python processes beside the driver, asks them to plan, and sends what it gets to tasks. So
+planning prunes, once, and a task gets a `Share`.
+"""
+
+from collections.abc import Iterator, MutableMapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from coprlake import __version__
+from coprlake.errors import UsageError
+from coprlake.query.shares import Share, divide, plan, read_share
+from coprlake.spark.runtime.builds import check_build
+from coprlake.spark.source.column_types import as_spark_batch, spark_schema
+from coprlake.spark.source.open_tables import opened
+from coprlake.spark.source.source_options import ReadSettings, read_settings, write_settings
+
+if TYPE_CHECKING:
+    from coprlake.spark.source.sink import BatchSink, StreamSink
+
+
+class CoprlakeDataSource(DataSource):
+    """What Spark knows as the format ``coprlake``."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        self.options = options
+
+    @classmethod
+    def name(cls) -> str:
+        """For ``format(...)``."""
+        return "coprlake"
+
+    def schema(self) -> StructType:
+        """The columns of the table."""
+        return spark_schema(opened(read_settings(self.options).path).schema)
+
+    def reader(self, schema: StructType) -> "CoprlakeReader":
+        """For ``spark.read``."""
+        return CoprlakeReader(read_settings(self.options), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> "BatchSink":
+        """For ``df.write``."""
+        from coprlake.spark.source.sink import BatchSink
+
+        return BatchSink(write_settings(self.options), to_arrow_schema(schema, timezone="UTC"), overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamSink":  # noqa: N802 (Spark's name)
+        """For ``df.writeStream``."""
+        from coprlake.spark.source.sink import StreamSink
+
+        if overwrite:
+            raise UsageError("a stream is appended to a table; say outputMode('append')")
+        settings = write_settings(self.options)
+        return StreamSink(settings, to_arrow_schema(schema, timezone="UTC"), self.options.get("checkpointlocation", ""))
+
+
+class SharePartition(InputPartition):
+    """The work of one task."""
+
+    def __init__(self, share: Share) -> None:
+        super().__init__(share)
+        self.share = share
+
+
+class CoprlakeReader(DataSourceReader):
+    """Plans a read.
+
+    It takes no filters: Spark 4.3 would use a plan that was pruned by a filter for other uses of the same DataFrame or
+    view too, and lose their records in silence (docs/decisions/0011).
+    """
+
+    def __init__(self, settings: ReadSettings, schema: StructType) -> None:
+        self._build = __version__
+        self._settings = settings
+        self._schema = result_schema(opened(settings.path).schema, schema.names)
+        self._sought = settings.sought()
+        self._options = settings.search_options()
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """What is left of the table, in shares of about the same size; one, if little is left."""
+        table = opened(self._settings.path)
+        found = plan(table.snapshot(), self._sought.necessary, self._options)
+        groups = divide(found.pieces, self._settings.share_bytes) or [()]
+        whole = Share(table.uri, table.schema, self._schema, self._sought, self._options)
+        return [SharePartition(replace(whole, pieces=pieces)) for pieces in groups]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """In a task: the matching records."""
+        check_build(self._build)
+        assert isinstance(partition, SharePartition)
+        yield from map(as_spark_batch, read_share(partition.share))
+
+
+def result_schema(table: pa.Schema, names: Sequence[str]) -> pa.Schema:
+    """Some columns of a table.
+
+    Raises:
+        UsageError: one of them is not there.
+    """
+    unknown = [name for name in names if name not in table.names]
+    if unknown:
+        raise UsageError(f"there is no column {unknown[0]}; the table has {', '.join(table.names)}")
+    return pa.schema([table.field(name) for name in names])

@@ -1,0 +1,100 @@
+"""Writing a DataFrame: tasks seal segments, the driver commits all of them in one step.
+
+A task that fails removes what it wrote; one that is killed leaves files that no log knows, for `vacuum`. A stream's
+batch is a Delta transaction under the id of the query: when Spark repeats it after a crash, it is found to be done.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+
+from coprlake import __version__
+from coprlake.records import SCHEMA
+from coprlake.spark.jobs.joining import Part, discard, join
+from coprlake.spark.jobs.tasks import PartWriter, WriteTask
+from coprlake.spark.runtime.builds import check_build
+from coprlake.spark.source.open_tables import opened_or_created
+from coprlake.spark.source.source_options import WriteSettings
+from coprlake.spark.streams.checkpoints import application_of, sync_checkpoint
+from coprlake.storage.log.delta_log import DeltaLog, Transaction
+
+
+@dataclass
+class PartMessage(WriterCommitMessage):
+    """What a task tells the driver."""
+
+    part: Part
+
+
+class _Sink:
+    """What both kinds of write have in common; it is sent to tasks."""
+
+    def __init__(self, settings: WriteSettings, schema: pa.Schema) -> None:
+        columns = [name.strip() for name in settings.partition_by.split(",") if name.strip()]
+        grams = [name.strip() for name in settings.grams.split(",") if name.strip()]
+        table = opened_or_created(settings.path, _own_columns(schema), columns, grams, settings.rules)
+        self._build = __version__
+        self._path = settings.path
+        self._task = WriteTask.of(table, segment_bytes=settings.segment_bytes)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> PartMessage:
+        """In a task: seal segments of all records of a partition."""
+        check_build(self._build)
+        with PartWriter(self._task) as writer:
+            for batch in iterator:
+                writer.append(batch)
+            return PartMessage(writer.finish())
+
+    def _parts(self, messages: Sequence[WriterCommitMessage | None]) -> list[Part]:
+        return [message.part for message in messages if isinstance(message, PartMessage)]
+
+    def _log(self) -> DeltaLog:
+        return DeltaLog.open(self._task.folder)
+
+
+def _own_columns(schema: pa.Schema) -> pa.Schema:
+    """What a new table needs besides the columns that every table has; what is always null has no type yet."""
+    return pa.schema([one for one in schema if one.name.lower() not in SCHEMA.names and not pa.types.is_null(one.type)])
+
+
+class BatchSink(_Sink, DataSourceArrowWriter):
+    """For ``df.write``: append, or overwrite."""
+
+    def __init__(self, settings: WriteSettings, schema: pa.Schema, *, overwrite: bool) -> None:
+        super().__init__(settings, schema)
+        self._overwrite = overwrite
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """All tasks are done."""
+        note = {"operation": "overwrite" if self._overwrite else "append", "engine": "spark"}
+        join(self._log(), self._parts(messages), note=note, replace=self._overwrite)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """A task failed for good: what others wrote goes."""
+        discard(self._log(), self._parts(messages))
+
+
+class StreamSink(_Sink, DataSourceStreamArrowWriter):
+    """For ``df.writeStream``: each batch exactly once."""
+
+    def __init__(self, settings: WriteSettings, schema: pa.Schema, checkpoint: str) -> None:
+        super().__init__(settings, schema)
+        self._checkpoint = checkpoint
+        self._application = application_of(checkpoint, self._log(), settings.application)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """All tasks of a batch are done."""
+        if self._checkpoint:
+            sync_checkpoint(self._checkpoint)
+        note = {"operation": "append", "engine": "spark", "stream": self._application, "batch": batchId}
+        join(self._log(), self._parts(messages), note=note, once=Transaction(self._application, batchId))
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """A task failed for good."""
+        discard(self._log(), self._parts(messages))

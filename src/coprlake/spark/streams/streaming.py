@@ -1,0 +1,151 @@
+"""Streams into a table: each batch exactly once, wherever it comes from.
+
+Spark remembers in the checkpoint which files or offsets a batch has, and repeats the batch after a crash with the same.
+A batch is written by the same tasks as any ingestion and committed as a Delta transaction with the number of the batch:
+one that is in the log is not written again.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from coprlake.config import SEGMENT_BYTES
+from coprlake.errors import UsageError
+from coprlake.files import Folder
+from coprlake.ingestion import IngestReport
+from coprlake.intake.options import IntakeReport, ReadOptions
+from coprlake.spark.jobs.tasks import WriteTask
+from coprlake.spark.streams.checkpoint_repair import mend_checkpoint
+from coprlake.spark.streams.checkpoints import application_of, sync_checkpoint
+from coprlake.storage.log.delta_log import DeltaLog, Transaction
+from coprlake.storage.vacuuming import STREAMS_FOLDER
+from coprlake.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+TRIGGER_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What a batch of a stream brought.
+
+    Attributes:
+        number: of the batch.
+        read: what was found in the raw logs.
+        row_count: records that joined the table.
+        raw_bytes: of these.
+        segments: that were written.
+        seconds: that it took.
+        was_done: it was in the table before; a crash had come between the commit and the checkpoint.
+    """
+
+    number: int
+    read: IntakeReport
+    row_count: int
+    raw_bytes: int
+    segments: int
+    seconds: float
+    was_done: bool = False
+
+
+OnBatch = Callable[[BatchReport], None]
+
+
+@dataclass
+class StreamSettings:
+    """How a stream works.
+
+    Attributes:
+        options: how to read raw logs.
+        checkpoint: where Spark remembers how far it is; by default a folder of the table's, one for each input.
+        trigger_seconds: between two batches; 0 for one after the other.
+        once: take what is there, and end.
+        segment_bytes: raw size at which a segment is sealed.
+        on_batch: told of each batch.
+        limit: files, or messages, of one batch at most.
+        follow_links: also take what symbolic links in a folder lead to outside of it.
+    """
+
+    options: ReadOptions = field(default_factory=ReadOptions)
+    checkpoint: str | None = None
+    trigger_seconds: float = TRIGGER_SECONDS
+    once: bool = False
+    segment_bytes: int = SEGMENT_BYTES
+    on_batch: OnBatch | None = None
+    limit: int | None = None
+    follow_links: bool = False
+
+
+def start(
+    frame: "DataFrame",
+    table: Table,
+    name: str,
+    origin: str,
+    settings: StreamSettings,
+    write: Callable[["DataFrame", Transaction], IngestReport],
+) -> "StreamingQuery":
+    """Begin the query; each batch is one transaction.
+
+    Raises:
+        UsageError: this is Spark Connect, or the checkpoint belongs to another table.
+    """
+    from pyspark.sql.utils import is_remote
+
+    if is_remote():
+        raise UsageError(
+            "over Spark Connect a stream cannot call back into this process; run it where the driver is, or write a "
+            'streaming DataFrame with .writeStream.format("coprlake")'
+        )
+    checkpoint = settings.checkpoint or default_checkpoint(table.uri, name, origin)
+    folder = WriteTask.of(table).folder  # refuses tables that cannot be written to
+    application = ""
+    if Folder.of(checkpoint).exists("metadata"):
+        log = DeltaLog.open(folder)
+        application = application_of(checkpoint, log)
+        if Folder.of(checkpoint).is_local:
+            mend_checkpoint(Path(Folder.of(checkpoint).root), log.transaction_version(application))
+
+    def each(batch: "DataFrame", number: int) -> None:
+        nonlocal application
+        log = DeltaLog.open(folder)
+        application = application or application_of(checkpoint, log)
+        started = time.perf_counter()
+        last = log.transaction_version(application)
+        if last is not None and last >= number:
+            log.sync_to(log.version)  # Spark forgets the batch after this: it must be on disk
+            report = IngestReport(IntakeReport())
+        else:
+            sync_checkpoint(checkpoint)
+            report = write(batch, Transaction(application, number))
+        if settings.on_batch is not None:
+            settings.on_batch(_batch_report(number, report, time.perf_counter() - started, last))
+
+    own_name = f"{name}-{_digest(f'{table.uri} {origin}')}"  # a session has one query of a name
+    writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", checkpoint).queryName(own_name)
+    if settings.once:
+        writer = writer.trigger(availableNow=True)
+    else:
+        writer = writer.trigger(processingTime=f"{settings.trigger_seconds} seconds")
+    return writer.start()
+
+
+def _batch_report(number: int, report: IngestReport, seconds: float, last: int | None) -> BatchReport:
+    segments = sum(len(one.segments) for one in report.written)
+    was_done = last is not None and last >= number
+    return BatchReport(number, report.read, report.row_count, report.raw_bytes, segments, seconds, was_done)
+
+
+def default_checkpoint(uri: str, name: str, origin: str) -> str:
+    """The folder in which a stream from this origin keeps its place; a stream that is begun again goes on there."""
+    kind = "".join(character if character.isalnum() or character in "-_." else "-" for character in name)
+    return f"{uri.rstrip('/')}/{STREAMS_FOLDER}/{kind}-{_digest(origin)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

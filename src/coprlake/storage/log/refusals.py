@@ -1,0 +1,76 @@
+"""Why a log is not opened, and what delta-rs meant: errors in our words."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from coprlake.errors import ConflictError, UnreadableTableError, UsageError
+from coprlake.files import Folder
+from coprlake.storage.log.protocol import FEATURE_VERSION
+
+READER_VERSION: Final = 3
+READER_FEATURES: Final = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors"})
+_COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_CAUSE: Final = "\N{DOWNWARDS ARROW WITH TIP RIGHTWARDS}"
+
+
+def check_name(folder: Folder) -> None:
+    """Refuse a path that delta-rs would take for another one.
+
+    Raises:
+        UsageError: it has a character that delta-rs decodes, or refuses.
+    """
+    if folder.is_local and "%" in folder.root:  # delta-rs 1.6 decodes it once or twice, and looks elsewhere
+        raise UsageError(f"{folder.root}: a table's path must not have a percent sign; choose another folder")
+    if folder.is_local and "\\" in folder.root:  # which delta-rs takes for a slash, and looks elsewhere
+        raise UsageError(f"{folder.root}: a table's path must not have a backslash; choose another folder")
+    if folder.is_local and _CONTROL.search(folder.root):  # which delta-rs refuses, in other words for each call
+        raise UsageError(f"{folder.root!r}: a table's path must not have control characters; choose another folder")
+
+
+def check_spelling(folder: Folder, fields: Sequence[pa.Field], present: pa.Schema) -> None:
+    """Refuse columns that differ from others in case only: Delta does not tell them apart.
+
+    Raises:
+        ConflictError: somebody else has added one.
+    """
+    spelt = {name.lower(): name for name in present.names}
+    for field in fields:
+        if spelt.get(field.name.lower(), field.name) != field.name:
+            raise ConflictError(
+                f"{folder.uri}: somebody else has added the column {spelt[field.name.lower()]}, which is "
+                f"{field.name} to Delta; nothing was committed, try again"
+            )
+
+
+def table_exists_error(folder: Folder) -> ConflictError:
+    """For a table that cannot be made."""
+    return ConflictError(f"{folder.uri}: there is a table already; open it instead")
+
+
+def why_no_table(folder: Folder) -> str:
+    """For a table that cannot be opened."""
+    if not folder.exists():
+        return "no such folder; `coprlake ingest FILES --into TABLE` makes a table"
+    return "this folder holds no table (no _delta_log in it); check the path"
+
+
+def too_new(folder: Folder, found: str) -> UnreadableTableError:
+    """For a table that needs what is not understood here."""
+    return UnreadableTableError(
+        folder.uri,
+        section="protocol",
+        expected=f"Delta reader version {READER_VERSION} and writer version {FEATURE_VERSION} at most",
+        found=found,
+        advice="upgrade coprlake, or read the table with the engine that wrote it",
+    )
+
+
+def cause_of(error: Exception) -> str:
+    """What went wrong, and why: the first line and the last of the causes that delta-rs lists below it."""
+    first, *rest = _COLOR.sub("", str(error)).splitlines() or [""]
+    causes = [line.partition(_CAUSE)[2].strip() for line in rest if _CAUSE in line]
+    return f"{first}: {causes[-1]}" if causes else first

@@ -1,0 +1,117 @@
+"""A folder of Parquet files that somebody else wrote, as a table that is read and indexed but never written."""
+
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coprlake.errors import NotFoundError, UnreadableDataError
+from coprlake.files import READ_ERRORS, FileEntry, Folder
+from coprlake.predicate.deciding.batch_texts import is_text, is_text_map
+from coprlake.records import INT96_UNIT, varying
+from coprlake.segment.sealed import SegmentEntry
+from coprlake.storage.partitioning import NO_VALUE
+from coprlake.storage.recognizing import refuse_links_into_tables, refuse_tables_above, refuse_tables_below
+
+
+class ParquetFolder:
+    """What stands for a log: the listing of the folder.
+
+    Files may be replaced under their name, so a sidecar counts only while size and time of its data file are those that
+    were indexed. A folder that belongs to a table of some format is refused: see `recognizing`.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        refuse_tables_above(folder)
+        self._files = self._list()
+        refuse_links_into_tables(folder, self._files)
+        if not self._files:
+            raise NotFoundError(f"{folder.uri}: this folder holds no table and no Parquet files; check the path")
+        self.version = 0
+        self.schema = self._joint_schema()
+
+    @property
+    def partition_by(self) -> list[str]:
+        """The columns in the names of folders (``day=2026-11-16/``)."""
+        return list(dict.fromkeys(name for file in self._files for name in _partition(file.name)))
+
+    @property
+    def configuration(self) -> dict[str, str]:
+        """There are no properties."""
+        return {}
+
+    def refresh(self) -> bool:
+        """List the folder again; whether it has changed."""
+        files = self._list()
+        if files == self._files:
+            return False
+        refuse_links_into_tables(self.folder, files)
+        self._files = files
+        self.schema = self._joint_schema()
+        self.version += 1
+        return True
+
+    def entries(self) -> list[SegmentEntry]:
+        """The files of the last listing."""
+        return [
+            SegmentEntry(file.name, file.size_bytes, partition=_partition(file.name), modified_ns=file.modified_ns)
+            for file in self._files
+        ]
+
+    def _list(self) -> list[FileEntry]:
+        """The Parquet files.
+
+        Raises:
+            NotFoundError, UnreadableTableError: they belong to a table, so that not all of them may count.
+        """
+        files = self.folder.list()
+        refuse_tables_below(self.folder, files)
+        return [file for file in files if file.name.endswith(".parquet") and not _is_hidden(file.name)]
+
+    def _joint_schema(self) -> pa.Schema:
+        """The columns of all files; the first that has one decides its type, and is marked if others have another."""
+        fields: dict[str, pa.Field] = {}
+        problem: Exception | None = None
+        for file in self._files:
+            try:
+                with self.folder.open(file.name) as source:
+                    found = pq.ParquetFile(source, coerce_int96_timestamp_unit=INT96_UNIT).schema_arrow
+            except READ_ERRORS as error:
+                problem = problem or _unreadable(self.folder.path(file.name), error)
+                continue  # whoever reads the file will hear of it
+            for one in found.remove_metadata():
+                known = fields.setdefault(one.name, one.remove_metadata())
+                if not _reads_alike(known.type, one.type):
+                    fields[one.name] = varying(known)
+        if problem is not None and not fields:  # nobody would get as far as reading a file
+            raise problem
+        for name in self.partition_by:
+            fields.setdefault(name, pa.field(name, pa.string()))
+        return pa.schema(list(fields.values()))
+
+
+def _reads_alike(one: pa.DataType, other: pa.DataType) -> bool:
+    """Whether a search means the same by columns of these types."""
+    return one == other or (is_text(one) and is_text(other)) or (is_text_map(one) and is_text_map(other))
+
+
+def _unreadable(path: str, error: Exception) -> UnreadableDataError:
+    return UnreadableDataError(
+        path,
+        section="data file",
+        expected="a Parquet file",
+        found=str(error).partition("\n")[0],
+        advice="no file of this folder can be read; check the path, or bring the files back from a copy",
+    )
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(("_", ".")) for part in name.split("/"))
+
+
+def _partition(name: str) -> dict[str, Any]:
+    """The columns in a file's path."""
+    pairs = (part.partition("=") for part in name.split("/")[:-1] if "=" in part)
+    return {unquote(column): None if value == NO_VALUE else unquote(value) for column, _, value in pairs}

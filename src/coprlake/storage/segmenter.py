@@ -1,0 +1,229 @@
+"""Records to segments: each goes to the open segment of its partition, which is sealed when it is large enough."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from coprlake.config import OPEN_SEGMENTS, SEGMENT_BYTES, WRITER_MEMORY_BYTES
+from coprlake.errors import UsageError
+from coprlake.files import Folder
+from coprlake.records import DAY
+from coprlake.segment.mutable import MutableSegment, SegmentOptions
+from coprlake.segment.sealed import SealedSegment, SegmentEntry
+from coprlake.segment.searchable import Searchable
+from coprlake.segment.sidecar import sidecar_name
+from coprlake.storage.conforming import conform, tidy
+from coprlake.storage.log.actions import NewFile
+from coprlake.storage.log.protocol import check_required, check_required_inside
+from coprlake.storage.partitioning import Partition, constants, fresh_name, split, with_day
+
+
+@dataclass(frozen=True)
+class TableShape:
+    """What a writer has to know of a table; it can be sent to another machine.
+
+    Attributes:
+        uri: the folder.
+        schema: the columns.
+        partition_by: those that are in the log and not in the files.
+    """
+
+    uri: str
+    schema: pa.Schema
+    partition_by: tuple[str, ...] = ()
+
+
+@dataclass
+class Sealed:
+    """Segments that are written, synced and not yet in any log, and the columns that they bring."""
+
+    files: list[NewFile] = field(default_factory=list)
+    new_fields: dict[str, pa.Field] = field(default_factory=dict)
+
+
+class Segmenter:
+    """Takes records and seals segments; it knows nothing of the table's log. For one thread at a time.
+
+    Args:
+        shape: of the table.
+        options: how segments are written.
+        segment_bytes: a segment with so much raw text is sealed.
+    """
+
+    def __init__(
+        self, shape: TableShape, options: SegmentOptions | None = None, segment_bytes: int = SEGMENT_BYTES
+    ) -> None:
+        self._folder = Folder.of(shape.uri)
+        self._options = options or SegmentOptions()
+        self._segment_bytes = segment_bytes
+        self._partition_by = shape.partition_by
+        self._schema = shape.schema
+        self._open: dict[str, MutableSegment] = {}  # by name; the one that was used last is the last
+        self._partitions: dict[str, Partition] = {}
+        self._failure: BaseException | None = None
+        self._sealed: list[tuple[NewFile, SealedSegment]] = []
+        self._new_fields: dict[str, pa.Field] = {}
+
+    @property
+    def row_count(self) -> int:
+        """Records that were taken and not handed over."""
+        return sum(s.row_count for s in self._open.values()) + sum(f.report.row_count for f, _ in self._sealed)
+
+    def append(self, batch: pa.RecordBatch, raw_bytes: int | None = None) -> None:
+        """Take records.
+
+        Args:
+            batch: the records.
+            raw_bytes: what they took where they came from; by default the size of their lines.
+        """
+        self.check()
+        if batch.num_rows == 0:
+            return
+        records = tidy(batch)
+        if DAY in self._partition_by:
+            records = with_day(records)
+        check_required_inside(records, self._schema)
+        records, missing = conform(records, self._schema)
+        check_required(records, self._schema)
+        for new in missing:
+            self._new_fields[new.name] = new
+            self._schema = self._schema.append(new)
+        try:
+            for partition, part in split(records, self._partition_by):
+                share = None if raw_bytes is None else raw_bytes * part.num_rows // records.num_rows
+                self._append_part(partition, part, share)
+        except (
+            BaseException
+        ) as error:  # a part of the records may be in: neither they nor a repetition may be committed
+            self._failure = error
+            raise
+
+    def searchables(self) -> list[Searchable]:
+        """All that was not handed over, as it is now."""
+        return [segment.view() for segment in self._open.values()] + [sealed for _, sealed in self._sealed]
+
+    def seal(self) -> Sealed:
+        """Seal what is open; all that is sealed stays here until it is handed over."""
+        self.check()
+        try:
+            for name in list(self._open):
+                self._seal(name)
+        except BaseException as error:
+            self._failure = error
+            raise
+        return self.sealed()
+
+    def sealed(self) -> Sealed:
+        """All that is sealed and was not handed over."""
+        return Sealed([file for file, _ in self._sealed], dict(self._new_fields))
+
+    def hand_over(self) -> None:
+        """Whoever sealed has taken the segments, and answers for them."""
+        self._sealed, self._new_fields = [], {}
+
+    def abandon(self) -> list[str]:
+        """Forget everything; returns the data files that were sealed, which the caller has to remove."""
+        for segment in self._open.values():
+            segment.abandon()
+        names = [sealed.name for _, sealed in self._sealed]
+        for _, sealed in self._sealed:
+            sealed.close()
+        self._open, self._sealed = {}, []
+        return names
+
+    def remove(self) -> None:
+        """Forget everything and remove all files: for segments of which no log can know."""
+        for name in self.abandon():
+            remove_segment(self._folder, name)
+
+    def check(self) -> None:
+        """Raise if an append or a seal has failed."""
+        if self._failure is not None:
+            raise UsageError(f"an append failed ({self._failure}); abandon the writer and begin anew")
+
+    def _append_part(self, partition: Partition, part: pa.RecordBatch, raw_bytes: int | None) -> None:
+        own = [self._open[name] for name in self._open if self._partitions[name] == partition]
+        segment = best_fit(part.schema.names, own)
+        if segment is None:
+            segment = self._begin(partition, part.schema, own)
+        self._open[segment.name] = self._open.pop(segment.name)
+        segment.append(_padded(part, segment.schema), raw_bytes)
+        if segment.raw_bytes >= self._segment_bytes or segment.is_full:
+            self._seal(segment.name)
+        elif len(self._open) > 1:
+            self._make_room(0)
+
+    def _begin(self, partition: Partition, schema: pa.Schema, own: list[MutableSegment]) -> MutableSegment:
+        """A new segment with the columns of the records, in the order of the table's.
+
+        When records have grown by a column, the segment of their like takes their place: it is sealed, and the new one
+        has the columns of both.
+        """
+        fields = {field.name: field for field in schema}
+        like = most_alike(schema.names, own)
+        if like is not None:
+            fields |= {field.name: field for field in like.schema if field.name not in fields}
+            self._seal(like.name)
+        self._make_room(1)
+        name = fresh_name(self._partition_by, partition)
+        values = constants(dict(zip(self._partition_by, partition, strict=True)), self._schema)
+        columns = pa.schema([fields[column] for column in self._schema.names if column in fields])
+        segment = MutableSegment(self._folder, name, columns, self._options, values)
+        self._open[name], self._partitions[name] = segment, partition
+        return segment
+
+    def _make_room(self, count: int) -> None:
+        """Seal what waited longest, or what is largest, to have room for so many more segments."""
+        while len(self._open) + count > OPEN_SEGMENTS:
+            self._seal(next(iter(self._open)))
+        while len(self._open) > 1 and sum(s.memory_bytes for s in self._open.values()) > WRITER_MEMORY_BYTES:
+            self._seal(max(self._open, key=lambda name: self._open[name].memory_bytes))
+
+    def _seal(self, name: str) -> None:
+        report = self._open[name].seal()
+        own = dict(zip(self._partition_by, self._partitions.pop(name), strict=True))
+        entry = SegmentEntry(report.name, report.data_bytes, report.row_count, report.first_time, report.last_time, own)
+        sealed = SealedSegment(self._folder, entry, constants(own, self._schema))
+        self._sealed.append((NewFile(report, own), sealed))
+        del self._open[name]
+
+
+def remove_segment(folder: Folder, name: str) -> None:
+    """Remove a data file that no log knows, and its sidecar."""
+    folder.remove(name)
+    folder.remove(sidecar_name(name))
+
+
+def best_fit(columns: Sequence[str], segments: Sequence[MutableSegment]) -> MutableSegment | None:
+    """The segment that has all of the columns and the fewest others; None if each has too many others.
+
+    Logs of different shapes go to different segments: a column that is missing costs in every batch.
+    """
+    most = len(columns) + max(4, len(columns) // 2)
+    fitting = [s for s in segments if set(columns) <= set(s.schema.names) and len(s.schema.names) <= most]
+    return min(fitting, key=lambda segment: len(segment.schema.names), default=None)
+
+
+def most_alike(columns: Sequence[str], segments: Sequence[MutableSegment]) -> MutableSegment | None:
+    """The segment that shares most of its columns; None if that is not even two thirds of both."""
+
+    def likeness(segment: MutableSegment) -> float:
+        return len(set(columns) & set(segment.schema.names)) / len(set(columns) | set(segment.schema.names))
+
+    nearest = max(segments, key=likeness, default=None)
+    return nearest if nearest is not None and likeness(nearest) > 2 / 3 else None
+
+
+def _padded(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with all columns of the segment, in its order and with its types."""
+    if batch.schema == schema:
+        return batch
+    columns = []
+    for wanted in schema:
+        if wanted.name not in batch.schema.names:
+            columns.append(pa.nulls(batch.num_rows, wanted.type))
+            continue
+        column = batch.column(wanted.name)
+        columns.append(column if column.type == wanted.type else column.cast(wanted.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

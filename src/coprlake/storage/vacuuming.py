@@ -1,0 +1,67 @@
+"""Removing files that nothing needs any more: old versions, and what an interrupted writer left behind."""
+
+import re
+import time
+from dataclasses import dataclass, field
+from typing import Final
+
+from coprlake.config import VACUUM_HOURS
+from coprlake.files import FileEntry
+from coprlake.segment.sidecar import FOLDER, data_name_of
+from coprlake.storage.log.commits import LOG
+from coprlake.storage.log.delta_log import DeltaLog
+
+_UNFINISHED: Final = re.compile(rf"{LOG}/\.(\d{{20}}\.json|_last_checkpoint)\.[0-9a-f]{{32}}\.tmp")
+"""A commit that a killed writer was about to make."""
+STREAMS_FOLDER: Final = f"{FOLDER}/streams"
+"""Where streams keep their checkpoints unless told otherwise."""
+
+
+@dataclass
+class VacuumReport:
+    """What `vacuum` removed, or would remove."""
+
+    dry_run: bool
+    data_files: list[str] = field(default_factory=list)
+    sidecars: list[str] = field(default_factory=list)
+    leftovers: list[str] = field(default_factory=list)
+    bytes: int = 0
+
+
+def vacuum(log: DeltaLog, *, retention_hours: float = VACUUM_HOURS, dry_run: bool = False) -> VacuumReport:
+    """Delete what no version of the last hours needs: data files, their sidecars, and leftovers of killed writers.
+
+    A file that is younger is never touched: somebody may be about to commit it. Nor is one that a symbolic link leads
+    to: it may lie outside of the table.
+
+    Raises:
+        UnreadableTableError: a commit or checkpoint is damaged, and may name files that nothing else does.
+    """
+    report = VacuumReport(dry_run)
+    sizes = {entry.name: entry.size_bytes for entry in log.folder.list()}
+    named = log.vacuum(retention_hours, dry_run=dry_run)
+    report.data_files = [name for name in named if name in sizes]  # delta-rs also names what was removed long ago
+    report.bytes = sum(sizes.get(name, 0) for name in report.data_files)
+    gone = set(report.data_files)
+    youngest_ns = time.time_ns() - int(retention_hours * 3600e9)
+    for entry in log.folder.list(FOLDER):
+        if entry.name.startswith(f"{STREAMS_FOLDER}/"):
+            continue  # a stream that pauses for a month goes on where it was
+        data_name = data_name_of(entry.name)
+        if data_name is None:
+            _remove(log, entry, report, report.leftovers, youngest_ns)
+        elif data_name in gone or not log.folder.exists(data_name):
+            _remove(log, entry, report, report.sidecars, youngest_ns if data_name not in gone else time.time_ns())
+    for entry in log.folder.list(LOG):
+        if _UNFINISHED.fullmatch(entry.name):
+            _remove(log, entry, report, report.leftovers, youngest_ns)
+    return report
+
+
+def _remove(log: DeltaLog, entry: FileEntry, report: VacuumReport, names: list[str], youngest_ns: int) -> None:
+    if entry.modified_ns > youngest_ns or not log.folder.holds(entry.name):
+        return
+    names.append(entry.name)
+    report.bytes += entry.size_bytes
+    if not report.dry_run:
+        log.folder.remove(entry.name)

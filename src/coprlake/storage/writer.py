@@ -1,0 +1,163 @@
+"""Appending: segments are written as records come; a commit makes all of them part of the table."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from coprlake.config import SEGMENT_BYTES
+from coprlake.errors import UsageError
+from coprlake.files import Folder
+from coprlake.segment.mutable import SegmentOptions, SegmentReport
+from coprlake.segment.searchable import Searchable
+from coprlake.storage.conforming import arrow_batches
+from coprlake.storage.log.delta_log import DeltaLog
+from coprlake.storage.segmenter import Segmenter
+
+
+@dataclass
+class WriteReport:
+    """What a writer committed."""
+
+    version: int | None = None
+    row_count: int = 0
+    raw_bytes: int = 0
+    data_bytes: int = 0
+    sketch_bytes: int = 0
+    segments: list[SegmentReport] = field(default_factory=list)
+
+    def add(self, segment: SegmentReport) -> None:
+        """Count a segment."""
+        self.segments.append(segment)
+        self.row_count += segment.row_count
+        self.raw_bytes += segment.raw_bytes
+        self.data_bytes += segment.data_bytes
+        self.sketch_bytes += segment.sketch_bytes
+
+    @property
+    def seconds_by_phase(self) -> dict[str, float]:
+        """The sum over all segments."""
+        total: dict[str, float] = {}
+        for segment in self.segments:
+            for phase, seconds in segment.seconds_by_phase.items():
+                total[phase] = total.get(phase, 0.0) + seconds
+        return total
+
+
+class TableWriter:
+    """Takes records until it commits; what it has is found by searches of the same table object before that.
+
+    It is a context manager: leaving it commits, leaving it by an exception abandons what was not committed.
+
+    Args:
+        log: the table's log.
+        options: how segments are written.
+        segment_bytes: a segment with so much raw text is sealed.
+        guard: held while a commit is made, so that whoever holds it sees a record before or after it, once.
+    """
+
+    def __init__(
+        self,
+        log: DeltaLog,
+        options: SegmentOptions | None = None,
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        guard: "threading.RLock | None" = None,
+    ) -> None:
+        self._log = log
+        self._segmenter = Segmenter(log.shape, options, segment_bytes)
+        self._lock = threading.RLock()
+        self._turn = threading.Lock()  # whoever waits for the other lock holds it: an appender cannot overtake a search
+        self._guard = guard or threading.RLock()
+        self._is_closed = False
+
+    @property
+    def uncommitted_rows(self) -> int:
+        """Records that a commit would add."""
+        with self._lock:
+            return self._segmenter.row_count
+
+    def append(self, data: Any, *, raw_bytes: int | None = None) -> int:
+        """Take records: Arrow data, a data frame, or an iterable of dicts or lines; returns how many.
+
+        Args:
+            data: the records; see `coprlake.storage.conforming`.
+            raw_bytes: what they took where they came from; by default the size of their lines.
+        """
+        count = 0
+        for batch in arrow_batches(data):
+            with self._in_turn():
+                self._check_open()
+                self._segmenter.append(batch, raw_bytes if count == 0 or raw_bytes is None else 0)
+            count += batch.num_rows
+        return count
+
+    def searchables(self) -> list[Searchable]:
+        """All that is not committed, as it is now."""
+        with self._in_turn():
+            return self._segmenter.searchables()
+
+    def commit(self, **note: Any) -> WriteReport:
+        """Seal what is open and make all of it part of the table, in one step."""
+        with self._lock:
+            self._check_open()
+            self._segmenter.seal()
+        report = WriteReport()
+        with self._guard, self._lock:  # always in this order: a search takes them so
+            sealed = self._segmenter.sealed()
+            if not sealed.files:
+                return report
+            if sealed.new_fields:
+                self._log.add_columns(list(sealed.new_fields.values()))
+            report.version = self._log.commit(sealed.files, note={"operation": "append"} | note)
+            self._segmenter.hand_over()
+        for file in sealed.files:
+            report.add(file.report)
+        return report
+
+    def abandon(self) -> None:
+        """Forget what was not committed, and remove its files."""
+        with self._lock:
+            self._log.discard(self._segmenter.abandon())
+            self._is_closed = True
+
+    def close(self) -> WriteReport:
+        """Commit, and take no more."""
+        report = WriteReport() if self._is_closed else self.commit()
+        self._is_closed = True
+        return report
+
+    def __enter__(self) -> "TableWriter":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self.abandon()
+            return
+        try:
+            self.close()
+        except BaseException:
+            self.abandon()
+            raise
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        with self._turn:
+            self._lock.acquire()
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise UsageError("the writer is closed; ask the table for a new one")
+        self._segmenter.check()
+
+
+def scratch_options(options: SegmentOptions, folder: Folder) -> SegmentOptions:
+    """The options with temporary files beside the table, where there is room for them, if that is on this machine."""
+    if options.scratch_folder is not None or not folder.is_local:
+        return options
+    return replace(options, scratch_folder=folder.path("_coprlake/scratch"))

@@ -1,0 +1,514 @@
+"""The public face: open a table, append to it, search it, keep it in shape."""
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+
+from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES, RULES, SEGMENT_BYTES, VACUUM_HOURS, Rules
+from coprlake.errors import ConflictError, NotFoundError, UnreadableTableError, UsageError
+from coprlake.files import Folder
+from coprlake.predicate.narrowing.claims import Exact
+from coprlake.predicate.predicates import EVERYTHING, Combinable, Contains, Predicate
+from coprlake.query.context import Context
+from coprlake.query.options import SearchOptions
+from coprlake.query.ordering import Order
+from coprlake.query.planning import FOREVER, View
+from coprlake.query.resolving import resolved, timed
+from coprlake.query.searching import Search
+from coprlake.records import DAY, SCHEMA
+from coprlake.segment.mutable import SegmentOptions
+from coprlake.segment.sealed import SealedSegment
+from coprlake.segment.sidecar import IndexPlan
+from coprlake.storage import deleting, indexing, information, optimizing, vacuuming, verifying
+from coprlake.storage.conforming import lake_type
+from coprlake.storage.log import features
+from coprlake.storage.log.delta_log import DeltaLog
+from coprlake.storage.log.log_checking import log_problems
+from coprlake.storage.parquet_folder import ParquetFolder
+from coprlake.storage.progress import Progress
+from coprlake.storage.segmenter import TableShape
+from coprlake.storage.snapshot import Snapshot, open_segments
+from coprlake.storage.writer import TableWriter, WriteReport, scratch_options
+from coprlake.tokens.rules import RULE_SETS, rule_set
+
+if TYPE_CHECKING:
+    from coprlake.query.fetching import Fetchable
+    from coprlake.query.limits import Limits
+    from coprlake.query.querying import Query
+
+Time: TypeAlias = datetime | date | timedelta | str | int | None
+"""A point in time: a datetime (without a zone: UTC), a text in ISO format, microseconds since 1970, or, as a timedelta,
+so long ago."""
+
+GRAMS_PROPERTY = "coprlake.grams"
+RULES_PROPERTY = "coprlake.rules"
+_FRESH_NS = 100_000_000
+
+
+def create_table(
+    uri: str | os.PathLike[str],
+    *,
+    schema: pa.Schema | None = None,
+    partition_by: str | Sequence[str] | None = DAY,
+    grams: Iterable[str] = (),
+    rules: Rules = RULES,
+    exist_ok: bool = False,
+) -> "Table":
+    """Make an empty table.
+
+    Args:
+        uri: a folder, on this machine or in an object store.
+        schema: columns besides those that every table has; more may come with the records.
+        partition_by: the columns by which data files are told apart; None for no partitions.
+        grams: fields besides the content that can be searched inside of words.
+        rules: what is a token: ``winnowed``, or the rules of the paper.
+        exist_ok: open the table if it is there already.
+
+    Raises:
+        ConflictError: there is a table already.
+    """
+    folder = Folder.of(uri)
+    columns = [partition_by] if isinstance(partition_by, str) else list(partition_by or ())
+    fields = {field.name: field for field in SCHEMA}
+    fields |= {field.name: pa.field(field.name, lake_type(field.type)) for field in schema or ()}
+    if DAY in columns:
+        fields.setdefault(DAY, pa.field(DAY, pa.date32()))
+    for name in columns:
+        fields.setdefault(name, pa.field(name, pa.string()))
+    rule_set(rules, grams=True)  # refuses rules that there are not
+    configuration = dict(features.OF_NEW_TABLES)
+    if grams:
+        configuration[GRAMS_PROPERTY] = ",".join(sorted(grams))
+    if rules != RULES:
+        configuration[RULES_PROPERTY] = rules
+    try:
+        log = DeltaLog.create(folder, pa.schema(list(fields.values())), columns, configuration)
+    except ConflictError:
+        if not exist_ok:
+            raise
+        log = DeltaLog.open(folder)
+    return Table(log)
+
+
+def open_table(uri: str | os.PathLike[str]) -> "Table":
+    """Open a Delta table, or a folder of Parquet files, which then cannot be appended to.
+
+    Raises:
+        NotFoundError: there is neither.
+        UnreadableTableError: the table's protocol is newer than what is understood here, or the folder belongs to a
+            table of another format or is a part of a Delta table, so that some of its files do not count.
+    """
+    folder = Folder.of(uri)
+    if folder.entry("") is not None:
+        raise NotFoundError(f"{folder.uri}: this is a file, not the folder of a table; check the path")
+    if folder.exists() and not folder.exists("_delta_log"):
+        return Table(ParquetFolder(folder))
+    return Table(DeltaLog.open(folder))
+
+
+def table_exists(uri: str | os.PathLike[str]) -> bool:
+    """Whether there is a table or a folder of Parquet files."""
+    try:
+        open_table(uri)
+    except NotFoundError:
+        return False
+    return True
+
+
+def verify_log(uri: str | os.PathLike[str]) -> verifying.VerifyReport:
+    """What is wrong with the log of a table; also of one that cannot be opened because of it."""
+    return verifying.VerifyReport(log_problems=[str(problem) for problem in log_problems(Folder.of(uri))])
+
+
+class Table:
+    """A table of logs. Searches see the newest version, and what writers of this object have not committed yet."""
+
+    def __init__(self, log: DeltaLog | ParquetFolder) -> None:
+        self._log = log
+        self._lock = threading.RLock()
+        self._writers: weakref.WeakSet[TableWriter] = weakref.WeakSet()
+        self._snapshot = self._new_snapshot({})
+        self._log_state: int | None = None
+        watches = log.folder.is_local and isinstance(log, DeltaLog)
+        self._watched = f"{log.folder.root}/_delta_log" if watches else None
+
+    def __repr__(self) -> str:
+        return f"Table({self.uri!r}, version {self.version})"
+
+    @property
+    def uri(self) -> str:
+        """Where the table is."""
+        return self._log.folder.uri
+
+    @property
+    def version(self) -> int:
+        """The version that was last looked at."""
+        return self._snapshot.version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        return self.snapshot().schema
+
+    @property
+    def partition_by(self) -> list[str]:
+        """The columns that data files are told apart by."""
+        return self._log.partition_by
+
+    @property
+    def gram_fields(self) -> frozenset[str]:
+        """The fields besides the content that can be searched inside of words."""
+        return frozenset(name for name in self._log.configuration.get(GRAMS_PROPERTY, "").split(",") if name)
+
+    @property
+    def rules(self) -> Rules:
+        """What is a token in segments that are written from now on; those that are there may have other rules."""
+        name = self._log.configuration.get(RULES_PROPERTY, RULES)
+        if name not in RULE_SETS:
+            raise UnreadableTableError(
+                self.uri,
+                section=RULES_PROPERTY,
+                expected=" or ".join(RULE_SETS),
+                found=name,
+                advice="upgrade coprlake to write to this table; searches work as before",
+            )
+        return name
+
+    @property
+    def index_plan(self) -> IndexPlan:
+        """How the table's records are indexed."""
+        return IndexPlan(self.gram_fields, self.rules)
+
+    @property
+    def shape(self) -> TableShape:
+        """What somebody has to know who writes segments for this table elsewhere."""
+        log = self._delta_log("append")
+        log.check_writable("append")
+        return log.shape
+
+    def snapshot(self) -> Snapshot:
+        """The segments of the newest version."""
+        state = self._stat()
+        if state == self._log_state and state is not None:
+            return self._snapshot
+        with self._lock:
+            if self._log.refresh() or self._log.version != self._snapshot.version:
+                known = {segment.name: segment for segment in self._snapshot.segments}
+                self._snapshot = self._new_snapshot(known)
+            self._log_state = state  # last: whoever sees it takes the snapshot without the lock
+            return self._snapshot
+
+    def append(self, data: Any, *, raw_bytes: int | None = None) -> WriteReport:
+        """Add records and commit them: Arrow data, a data frame, or an iterable of dicts or lines."""
+        with self.writer(searchable=False) as writer:
+            writer.append(data, raw_bytes=raw_bytes)
+            return writer.close()
+
+    def writer(
+        self,
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        options: SegmentOptions | None = None,
+        searchable: bool = True,
+    ) -> TableWriter:
+        """Something to append to for a while; its records are found at once, and are the table's when it commits.
+
+        Args:
+            segment_bytes: raw size at which a segment is sealed.
+            options: see `SegmentOptions`.
+            searchable: whether searches of this object find what is not committed.
+        """
+        log = self._delta_log("append")
+        log.check_writable("append")  # before anything is written
+        options = replace(options or SegmentOptions(), searchable=searchable)
+        options = replace(
+            options, gram_fields=options.gram_fields or self.gram_fields, rules=options.rules or self.rules
+        )
+        writer = TableWriter(log, scratch_options(options, log.folder), segment_bytes=segment_bytes, guard=self._lock)
+        if searchable:
+            self._writers.add(writer)
+        return writer
+
+    def search(
+        self,
+        predicate: Predicate | str = EVERYTHING,
+        *,
+        since: Time = None,
+        until: Time = None,
+        columns: Sequence[str] | None = None,
+        order: Order = "any",
+        limit: int | None = None,
+        context: int | tuple[int, int] = 0,
+        threads: int | None = None,
+        strict: bool = False,
+        use_sketches: bool = True,
+    ) -> Search:
+        """Find records; a text means those whose content contains it.
+
+        Args:
+            predicate: see `coprlake.predicate`; ``contains("refused") & ~term("debug")``, for instance.
+            since: of this time and later.
+            until: before this time.
+            columns: what to return of a record.
+            order: ``any``, ``newest`` or ``oldest``.
+            limit: stop after so many.
+            context: records of the same source to return before and after each match; a pair for different numbers.
+            threads: how many batches to work on at a time.
+            strict: whether a damaged segment ends the search with an error; else it is named in the report.
+            use_sketches: False to scan, which finds the same.
+        """
+        if isinstance(predicate, str):
+            predicate = Contains(predicate)
+        elif not isinstance(predicate, Combinable):
+            raise UsageError(f"expected a predicate or a text to search for, found {predicate!r}")
+        around = _NO_CONTEXT if context == 0 else _context(context)
+        options = SearchOptions(
+            since=microseconds(since, FOREVER[0]),
+            until=microseconds(until, FOREVER[1]),
+            columns=None if columns is None else tuple(columns),
+            order=order,
+            limit=limit,
+            context=around,
+            threads=threads,
+            strict=strict,
+            use_sketches=use_sketches,
+        )
+        return Search(self._view, Exact(predicate), options, resolves=True)
+
+    def query(
+        self,
+        text: str,
+        *,
+        since: Time = None,
+        until: Time = None,
+        variables: Mapping[str, Any] | None = None,
+        limits: "Limits | None" = None,
+        now: Time = None,
+        tables: "Fetchable" = (),
+        use_sketches: bool = True,
+    ) -> "Query":
+        """Ask in the query language: ``fetch logs | filter loglevel == "ERROR" | summarize count(), by:{source}``.
+
+        Args:
+            text: the query; ``logs`` is this table. See docs/language.md.
+            since: of this time and later, up to now if `until` is not given; a ``from:`` of the query counts more.
+            until: before this time, unless the query has a ``to:``.
+            variables: values for ``$names`` in the query, which are never taken for a part of it.
+            limits: of time, rows and memory.
+            now: what ``now()`` is.
+            tables: what the query may open by ``fetch "..."`` besides this table: names and the tables that they stand
+                for, ``{"audit": "/lake/audit"}``; or tables, and folders of tables, that it may open by their path,
+                ``["/lake"]``; or `coprlake.ANY_TABLE`, for the query of somebody who may read what this process may.
+                By default nothing.
+            use_sketches: False to read everything that time and partition leave, which gives the same.
+
+        Raises:
+            QueryError: the query is wrong, and where.
+        """
+        from coprlake.query.fetching import Fetching
+        from coprlake.query.querying import Catalog, Query  # DuckDB and the compiler are loaded when first used
+
+        fetching = Fetching(tables)
+
+        def other(name: str) -> tuple[str, Callable[[], View]]:
+            table = open_table(fetching.place(name))
+            return table.uri, table._view
+
+        return Query(
+            text,
+            lambda: Catalog(self._view, self.uri, other),
+            limits=limits,
+            variables=variables,
+            timeframe=(
+                None if since is None else microseconds(since, FOREVER[0]),
+                None if until is None else microseconds(until, FOREVER[1]),
+            ),
+            now=None if now is None else microseconds(now, 0),
+            options=SearchOptions(use_sketches=use_sketches, strict=True),
+        )
+
+    def info(self) -> information.TableInfo:
+        """Segments, records, and bytes by part."""
+        snapshot = self.snapshot()
+        columns = {field.name: str(field.type) for field in snapshot.schema}
+        rules = self._log.configuration.get(RULES_PROPERTY, RULES)
+        info = information.TableInfo(self.uri, snapshot.version, self.partition_by, columns, rules)
+        info.problems += map(str, snapshot.missing)
+        return information.describe(info, snapshot.segments)
+
+    def optimize(
+        self,
+        *,
+        target_bytes: int = OPTIMIZED_SEGMENT_BYTES,
+        level: int = OPTIMIZED_LEVEL,
+        full: bool = False,
+        progress: Progress | None = None,
+    ) -> optimizing.OptimizeReport:
+        """Merge small segments; see `coprlake.storage.optimizing.optimize`."""
+        return optimizing.optimize(
+            self._delta_log("optimize"),
+            self.snapshot(),
+            target_bytes=target_bytes,
+            level=level,
+            full=full,
+            plan=self.index_plan,
+            progress=progress,
+        )
+
+    def delete(
+        self,
+        predicate: Predicate = EVERYTHING,
+        *,
+        since: Time = None,
+        until: Time = None,
+        progress: Progress | None = None,
+    ) -> deleting.DeleteReport:
+        """Delete the committed records that match, in a range of time; `deletions` tells how far that is.
+
+        Raises:
+            UsageError: neither a predicate nor a time is given: that would delete everything.
+        """
+        if predicate == EVERYTHING and since is None and until is None:
+            raise UsageError("this would delete every record; name a predicate or a time")
+        schema = self.schema
+        times = SearchOptions(since=microseconds(since, FOREVER[0]), until=microseconds(until, FOREVER[1]))
+        times = timed(times, schema)
+        doomed = deleting.Doomed(resolved(predicate, schema), times.since, times.until, times.time_column)
+        log = self._delta_log("delete")
+        log.check_writable("delete")
+        own = SegmentOptions(searchable=False, gram_fields=self.gram_fields, rules=self.rules)
+        options = scratch_options(own, log.folder)
+        return deleting.delete(log, self.snapshot, doomed, options, progress)
+
+    def retain(self, age: timedelta, predicate: Predicate = EVERYTHING) -> deleting.DeleteReport:
+        """Delete records that are older than `age`: retention, for all records or for those that match."""
+        return self.delete(predicate, until=age)
+
+    def deletions(self) -> list[deleting.DeletionStatus]:
+        """All deletions, newest first: hidden from every search, or erased from the disk as well."""
+        return deleting.deletions(self._delta_log("list deletions"))
+
+    def vacuum(self, *, retention_hours: float = VACUUM_HOURS, dry_run: bool = False) -> vacuuming.VacuumReport:
+        """Remove files that no version of the last hours needs."""
+        return vacuuming.vacuum(self._delta_log("vacuum"), retention_hours=retention_hours, dry_run=dry_run)
+
+    def verify(self, *, deep: bool = False, progress: Progress | None = None) -> verifying.VerifyReport:
+        """Check all files; see `coprlake.storage.verifying.verify`."""
+        fresh = open_segments(self._log.folder, [s.entry for s in self.snapshot().segments], self.schema, {})
+        report = verifying.verify(fresh, deep=deep, progress=progress)
+        if isinstance(self._log, DeltaLog):
+            report.log_problems = [str(problem) for problem in self._log.problems()]
+        return report
+
+    def index(
+        self,
+        *,
+        grams: Iterable[str] = (),
+        rules: Rules | None = None,
+        rebuild: bool = False,
+        progress: Progress | None = None,
+    ) -> indexing.IndexReport:
+        """Write the sidecars that are missing; the data is not touched.
+
+        Args:
+            grams: fields that can be searched inside of words; the content can anyway.
+            rules: what is a token: sidecars of other rules are written anew. By default the table's, for those that
+                are written anyway.
+            rebuild: write all of them.
+            progress: told how many bytes of data were worked on.
+        """
+        if rules is not None:
+            rule_set(rules, grams=True)  # refuses rules that there are not
+        features.check_writable(self.uri, self._log.configuration)
+        segments = self.snapshot().segments
+        report = indexing.index(
+            self._log.folder,
+            segments,
+            plan=IndexPlan(frozenset(grams) | self.gram_fields, self.rules),
+            rules=rules,
+            rebuild=rebuild,
+            progress=progress,
+        )
+        self.forget()
+        return report
+
+    def forget(self) -> None:
+        """Open all segments anew when they are next needed: their sidecars were written meanwhile."""
+        with self._lock:
+            self._snapshot = self._new_snapshot({})
+
+    def _view(self) -> View:
+        """One moment: no record is seen twice or not at all while a writer commits."""
+        if not self._writers:
+            return View(self.snapshot())
+        with self._lock:
+            waiting = [searchable for writer in list(self._writers) for searchable in writer.searchables()]
+            return View(self.snapshot(), waiting)
+
+    def _new_snapshot(self, known: dict[str, SealedSegment]) -> Snapshot:
+        schema = self._log.schema
+        segments = open_segments(self._log.folder, self._log.entries(), schema, known)
+        missing = self._log.missing() if isinstance(self._log, DeltaLog) else ()
+        return Snapshot(segments, schema, self._log.partition_by, self._log.version, missing)
+
+    def _stat(self) -> int | None:
+        """A number that changes with every commit; None where only asking the log tells.
+
+        A folder's time is coarse: two commits in one tick look like one, so a fresh time is not trusted.
+        """
+        if self._watched is None:
+            return None
+        try:
+            changed = os.stat(self._watched).st_mtime_ns  # noqa: PTH116
+        except OSError:
+            return None
+        return changed if changed == self._log_state or time.time_ns() - changed > _FRESH_NS else None
+
+    def _delta_log(self, what: str) -> DeltaLog:
+        if isinstance(self._log, ParquetFolder):
+            raise UsageError(
+                f"{self.uri}: cannot {what}: this is a folder of Parquet files without a Delta log, and is only read; "
+                "ingest it into a table of its own"
+            )
+        log = DeltaLog.open(self._log.folder)
+        features.check_writable(self.uri, log.configuration)
+        return log
+
+
+_NO_CONTEXT = Context()
+
+
+def _context(context: int | tuple[int, int]) -> Context:
+    around = Context(context, context) if isinstance(context, int) else Context(*context)
+    if min(around) < 0:
+        raise UsageError(f"the context is {context}; expected 0 or more")
+    return around
+
+
+def microseconds(moment: Time, default: int) -> int:
+    """A point in time as microseconds since 1970."""
+    if moment is None:
+        return default
+    if isinstance(moment, int) and not isinstance(moment, bool):
+        return moment
+    if isinstance(moment, timedelta):
+        moment = datetime.now(UTC) - moment
+    elif isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError as error:
+            raise UsageError(f"{moment!r} is no time; expected ISO 8601, such as 2026-11-16T03:55:00Z") from error
+    elif isinstance(moment, date) and not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+    if not isinstance(moment, datetime):
+        raise UsageError(f"{moment!r} is no time; expected a datetime, ISO text, microseconds, or a timedelta")
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

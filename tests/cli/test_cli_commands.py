@@ -1,0 +1,400 @@
+"""Filling a table and keeping it in shape: ingest, info, optimize, delete, vacuum, verify, index, generate."""
+
+import gzip
+import json
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from coprlake.cli.commands import delete
+from coprlake.cli.main import cli
+from coprlake.cli.options.time_option import parse_span, parse_time
+from coprlake.cli.printing.figures import amount, parse_size, percent, rate, seconds, size
+from coprlake.errors import StorageError, UsageError
+from coprlake.generator import generate
+from coprlake.storage.writer import TableWriter
+from coprlake.table import create_table, open_table
+
+Run = Callable[..., Result]
+LINE = "2026-11-16T03:{:02}:00Z INFO number {}\n"
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    for name in ("COPRLAKE_TABLE", "COPRLAKE_DEBUG", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    return lambda *arguments, **options: CliRunner().invoke(cli, [str(argument) for argument in arguments], **options)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "app.log"
+    path.write_text("".join(LINE.format(i, i) for i in range(10)))
+    return path
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Three small segments of one day, and one of long ago."""
+    path = tmp_path / "table"
+    found = create_table(path)
+    for number in range(3):
+        moment = datetime(2026, 11, 16, number, tzinfo=UTC)
+        found.append([{"timestamp": moment, "content": f"line {number} of {name}"} for name in ("a", "b")])
+    found.append([{"timestamp": datetime(2020, 1, 1, tzinfo=UTC), "content": "old line"}])
+    return path
+
+
+def count(run: Run, table: Path, *arguments: object) -> int:
+    return int(run("search", "-c", *arguments, table).stdout)
+
+
+def test_ingest_makes_the_table_and_adds_to_it(run: Run, log: Path, tmp_path: Path) -> None:
+    first = run("ingest", log, "--into", tmp_path / "t")
+    assert first.exit_code == 0, first.output
+    assert "10" in first.stdout
+    assert "version" in first.stderr
+    assert run("ingest", log, "--into", tmp_path / "t").exit_code == 0
+    assert count(run, tmp_path / "t") == 20
+    assert open_table(tmp_path / "t").partition_by == ["day"]
+
+
+def test_ingest_reports_as_json(run: Run, log: Path, tmp_path: Path) -> None:
+    result = run("ingest", log, "--into", tmp_path / "t", "--json", "--source", "here")
+    known = json.loads(result.stdout)
+    assert (known["records"], known["commits"], known["raw_bytes"]) == (10, 1, log.stat().st_size)
+    assert known["reading"]["without_timestamp"] == 0
+    assert result.stderr == ""
+    assert count(run, tmp_path / "t", "--source", "here") == 10
+
+
+def test_ingest_reads_standard_input_and_compressed_files(run: Run, log: Path, tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "more.log.gz", "wb") as file:
+        file.write(log.read_bytes())
+    piped = run("ingest", "-", tmp_path / "more.log.gz", "--into", tmp_path / "t", input=log.read_text())
+    assert piped.exit_code == 0, piped.output
+    assert count(run, tmp_path / "t") == 20
+
+
+def test_ingest_commits_once_or_as_often_as_asked(run: Run, tmp_path: Path) -> None:
+    lines = generate(megabytes=6, seed=3).content.to_pylist()
+    (tmp_path / "a.log").write_text("\n".join(lines[: len(lines) // 2]))
+    (tmp_path / "b.log").write_text("\n".join(lines[len(lines) // 2 :]))
+    options = ["--partition-by", "none", "--multiline", "", "--json"]
+    known = json.loads(
+        run("ingest", tmp_path / "a.log", tmp_path / "b.log", "--into", tmp_path / "once", *options).stdout
+    )
+    assert known["commits"] == known["segments"] == 1
+    options += ["--commit-every", "1MB"]
+    known = json.loads(
+        run("ingest", tmp_path / "a.log", tmp_path / "b.log", "--into", tmp_path / "often", *options).stdout
+    )
+    assert known["commits"] > 1
+    assert count(run, tmp_path / "once") == count(run, tmp_path / "often") == len(lines)
+
+
+def test_a_dry_run_writes_nothing(run: Run, log: Path, tmp_path: Path) -> None:
+    result = run("ingest", log, "--into", tmp_path / "t", "--dry-run")
+    assert result.exit_code == 0
+    assert "dry run" in result.stderr
+    assert not (tmp_path / "t").exists()
+
+
+def test_ingesting_nothing_is_no_error(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty.log").touch()
+    result = run("ingest", tmp_path / "empty.log", "--into", tmp_path / "t")
+    assert (result.exit_code, result.stderr) == (0, "no records in 1 file; nothing was added\n")
+
+
+def test_an_ingest_that_fails_adds_nothing(
+    run: Run, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StorageError("the disk is full")
+
+    run("ingest", log, "--into", tmp_path / "t")
+    monkeypatch.setattr(TableWriter, "close", full)
+    result = run("ingest", log, "--into", tmp_path / "t")
+    assert result.exit_code == 2
+    assert result.stderr == f"nothing was added to {tmp_path / 't'}\ncoprlake: error: the disk is full\n"
+    assert count(run, tmp_path / "t") == 10
+
+
+def test_ingest_says_what_is_left_of_several_commits(
+    run: Run, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr(TableWriter, "close", full)
+    result = run("ingest", log, "--into", tmp_path / "t", "--commit-every", "1B")
+    assert result.exit_code == 2
+    assert "what was committed before that stays in" in result.stderr
+    assert count(run, tmp_path / "t") == 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.log", "--into", "t"], "nowhere.log: no such file"),
+        (["app.log", "--into", "app.log"], "found a file"),
+        (["app.log", "--into", "."], "has other files and is no table"),
+        (["app.log", "--into", "t", "--zone", "Mars/Base"], "Mars/Base"),
+        (["app.log", "--into", "t", "--multiline", "("], "regular expression"),
+        (["app.log", "--into", "t", "--segment-size", "much"], "no size"),
+        (["app.log", "--into", "t", "--partition-by", "none", "--partition-by", "day"], "contradict"),
+        (["app.log"], "--into"),
+        (["--into", "t"], "FILES"),
+    ],
+)
+def test_ingest_refuses_what_it_cannot_do(
+    run: Run, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("ingest", *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert sorted(os.listdir()) == ["app.log"]  # noqa: PTH208
+
+
+def test_ingest_refuses_to_change_how_a_table_is_made(run: Run, log: Path, tmp_path: Path) -> None:
+    run("ingest", log, "--into", tmp_path / "t", "--partition-by", "source", "--grams", "url")
+    again = run("ingest", log, "--into", tmp_path / "t", "--partition-by", "source", "--grams", "url")
+    assert again.exit_code == 0, again.output
+    for options in (["--partition-by", "day"], ["--grams", "path"]):
+        result = run("ingest", log, "--into", tmp_path / "t", *options)
+        assert result.exit_code == 2
+        assert "cannot be changed" in result.stderr
+
+
+def test_a_table_is_not_ingested_into_itself(run: Run, log: Path, tmp_path: Path) -> None:
+    assert run("ingest", log, "--into", tmp_path / "t").exit_code == 0
+    result = run("ingest", tmp_path, "--into", tmp_path / "t")
+    assert result.exit_code == 2
+    assert str(tmp_path / "t") in result.stderr
+    own = next((tmp_path / "t").rglob("*.parquet"))
+    result = run("ingest", own, "--into", tmp_path / "t")
+    assert result.exit_code == 2
+    assert "file of the table itself" in result.stderr
+
+
+def test_ingest_names_what_is_wrong_with_files(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "odd.ndjson").write_text('{"message": "fine"}\n{"message": "also fine"}\n{"message": \n')
+    (tmp_path / "cut.log.gz").write_bytes(gzip.compress(b"a line\n" * 100_000)[:-20])
+    result = run("ingest", tmp_path / "odd.ndjson", tmp_path / "cut.log.gz", "--into", tmp_path / "t")
+    assert result.exit_code == 1
+    assert "coprlake: warning: " in result.stderr
+    assert "cut.log.gz" in result.stderr
+    assert "unreadable" in result.stdout
+    assert count(run, tmp_path / "t", "fine") == 2
+
+
+def test_info_tells_sizes_and_times(run: Run, table: Path) -> None:
+    shown = run("info", table)
+    assert shown.exit_code == 0
+    for text in ("records", "7", "2020-01-01T00:00:00Z to 2026-11-16T02:00:00Z", "of raw", "signatures", "optimize"):
+        assert text in shown.stdout
+    known = json.loads(run("info", table, "--json").stdout)
+    assert (known["rows"], known["segments"], known["first_time"]) == (7, 4, "2020-01-01T00:00:00+00:00")
+    listed = json.loads(run("info", table, "--segments", "--json").stdout)["segment_list"]
+    assert sum(segment["rows"] for segment in listed) == 7
+    assert run("info", table, "--segments").stdout.count(".parquet") == 4
+
+
+def test_optimize_merges(run: Run, table: Path) -> None:
+    result = run("optimize", table)
+    assert result.exit_code == 0
+    assert "merged 3 segments into 1" in result.stdout
+    assert "nothing to merge" in run("optimize", table).stderr
+    assert json.loads(run("optimize", table, "--full", "--json").stdout)["segments_after"] == 2
+    assert count(run, table) == 7
+    assert run("verify", "--deep", table).exit_code == 0
+
+
+def test_delete_asks_on_a_terminal_only(run: Run, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = run("delete", "of a", table)
+    assert refused.exit_code == 2
+    assert "--yes" in refused.stderr
+    assert count(run, table) == 7
+    monkeypatch.setattr(delete, "_is_terminal", lambda: True)
+    declined = run("delete", "of a", table, input="n\n")
+    assert declined.exit_code == 1
+    assert '3 records match contains(content, "of a")' in declined.stderr
+    assert count(run, table) == 7
+    confirmed = run("delete", "of a", table, input="y\n")
+    assert confirmed.exit_code == 0
+    assert "deleted 3 records" in confirmed.stdout
+    assert count(run, table) == 4
+
+
+def test_delete_takes_the_filters_of_search(run: Run, table: Path) -> None:
+    dry = run("delete", "line", table, "--since", "2026", "--dry-run")
+    assert (dry.exit_code, dry.stdout) == (0, "")
+    assert dry.stderr.startswith("6 records match")
+    assert json.loads(run("delete", "line", table, "--since", "2026", "--dry-run", "--json").stdout)["rows"] == 6
+    assert count(run, table) == 7
+    known = json.loads(run("delete", "line", table, "--since", "2026-11-16T01:00", "--yes", "--json").stdout)
+    assert known["rows"] == 4
+    assert count(run, table) == 3
+    assert "nothing was deleted" in run("delete", "nowhere", table, "--yes").stderr
+
+
+def test_retention_deletes_what_is_old(run: Run, table: Path) -> None:
+    open_table(table).append([{"timestamp": datetime.now(UTC), "content": "now"}])
+    assert run("delete", "--older-than", "52w", table, "--yes", "--until", "2020").exit_code == 2
+    days = (datetime.now(UTC) - datetime(2025, 1, 1, tzinfo=UTC)).days
+    result = run("delete", "--older-than", f"{days}d", table, "--yes")
+    assert "deleted 1 record" in result.stdout
+    assert count(run, table, "old") == 0
+
+
+@pytest.mark.parametrize("arguments", [[], ["-e", ""], ["-e", "line", "-e", ""]])
+def test_delete_never_means_everything(run: Run, table: Path, arguments: list[str]) -> None:
+    assert run("delete", *arguments, table, "--yes").exit_code == 2
+    assert run("delete", "", table, "--yes").exit_code == 2
+    assert count(run, table) == 7
+
+
+def test_the_status_of_deletions(run: Run, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    none = run("delete", "--status", table)
+    assert (none.exit_code, none.stdout, none.stderr) == (0, "", "nothing was ever deleted\n")
+    run("delete", "of a", table, "--yes")
+    assert "hidden" in run("delete", "--status", table).stdout
+    assert "would remove" in run("vacuum", table, "--retain", "0s", "--dry-run").stderr
+    removed = run("vacuum", table, "--older-than-hours", "0")
+    assert "removed 3 data files, 3 sidecars" in removed.stdout
+    assert "erased" in run("delete", "--status", table).stdout
+    (known,) = json.loads(run("delete", "--status", "--json", table).stdout)["deletions"]
+    assert (known["state"], known["rows"], known["bytes_left"]) == ("erased", 3, 0)
+    monkeypatch.setenv("COPRLAKE_TABLE", str(table.parent / "other"))
+    assert run("delete", "--status", table).exit_code == 0, "the argument is the table, not a text"
+    assert "nothing to remove" in run("vacuum", table).stderr
+
+
+def test_vacuum_refuses_two_answers(run: Run, table: Path) -> None:
+    assert run("vacuum", table, "--retain", "7d", "--older-than-hours", "1").exit_code == 2
+
+
+def test_verify_says_that_all_is_well(run: Run, table: Path) -> None:
+    result = run("verify", table)
+    assert (result.exit_code, result.stdout) == (0, "sound: 4 segments, 7 records\n")
+    assert json.loads(run("verify", table, "--json").stdout)["is_sound"]
+
+
+def test_index_writes_what_is_missing(run: Run, table: Path) -> None:
+    assert "nothing to do" in run("index", table).stderr
+    next(path for path in table.rglob("*.copr")).unlink()
+    assert "indexed 1 segment " in run("index", table).stdout
+    assert json.loads(run("index", table, "--rebuild", "--json", "--grams", "source").stdout)["indexed"] == 4
+
+
+def test_a_folder_of_parquet_files_is_read_only(run: Run, table: Path, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    for number, file in enumerate(table.rglob("*.parquet")):
+        (tmp_path / "files" / f"{number}.parquet").write_bytes(file.read_bytes())
+    warned = run("search", "-c", "line", tmp_path / "files")
+    assert warned.stdout == "7\n"
+    assert "no sidecar" in warned.stderr
+    assert run("index", tmp_path / "files").exit_code == 0
+    assert run("search", "-c", "line", tmp_path / "files").stderr == ""
+    for command in (["optimize"], ["vacuum"], ["delete", "line", "--yes"]):
+        result = run(*command, tmp_path / "files")
+        assert result.exit_code == 2
+        assert "only read" in result.stderr
+
+
+def test_generate_writes_the_same_lines_to_a_file_or_a_pipe(run: Run, tmp_path: Path) -> None:
+    piped = run("generate", "--megabytes", "0.1", "--seed", "5")
+    assert run("generate", "--megabytes", "0.1", "--seed", "5", "--out", tmp_path / "x.log").exit_code == 0
+    assert piped.stdout == (tmp_path / "x.log").read_text()
+    assert "sources" in piped.stderr
+    assert run("generate", "--set", "nope").exit_code == 2
+    assert run("generate", "--megabytes", "0").exit_code == 2
+
+
+NOW = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-11-16T03:55:00Z", datetime(2026, 11, 16, 3, 55, tzinfo=UTC)),
+        ("2026-11-16 03:55", datetime(2026, 11, 16, 3, 55, tzinfo=UTC)),
+        ("2026-11-16T03:55+02:00", datetime(2026, 11, 16, 1, 55, tzinfo=UTC)),
+        ("2026-11-16", datetime(2026, 11, 16, tzinfo=UTC)),
+        ("2026-11", datetime(2026, 11, 1, tzinfo=UTC)),
+        ("2026", datetime(2026, 1, 1, tzinfo=UTC)),
+        ("2h", NOW - timedelta(hours=2)),
+        ("30m", NOW - timedelta(minutes=30)),
+        ("30min", NOW - timedelta(minutes=30)),
+        ("45s", NOW - timedelta(seconds=45)),
+        ("7D", NOW - timedelta(days=7)),
+        ("1.5w", NOW - timedelta(weeks=1.5)),
+        ("1h30m", NOW - timedelta(hours=1, minutes=30)),
+        ("now", NOW),
+        ("now-2h", NOW - timedelta(hours=2)),
+        ("NOW + 1d", NOW + timedelta(days=1)),
+        ("today", datetime(2026, 11, 16, tzinfo=UTC)),
+        ("yesterday", datetime(2026, 11, 15, tzinfo=UTC)),
+        ("yesterday+6h", datetime(2026, 11, 15, 6, tzinfo=UTC)),
+        ("tomorrow", datetime(2026, 11, 17, tzinfo=UTC)),
+        ("@0", datetime(1970, 1, 1, tzinfo=UTC)),
+        ("@1763264100.5", datetime(2025, 11, 16, 3, 35, 0, 500_000, tzinfo=UTC)),
+    ],
+)
+def test_times_as_people_write_them(text: str, expected: datetime) -> None:
+    assert parse_time(text, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "soon", "2h ago", "-2h", "now-", "now-x", "2026-13-01", "2026-13", "@", "99999999999d", "@1e99", "12:30:"],
+)
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_time(text, NOW)
+
+
+def test_spans() -> None:
+    assert parse_span("1d 2h") == timedelta(days=1, hours=2)
+    for text in ("", "7", "d", "7y", "99999999999w"):
+        with pytest.raises(UsageError):
+            parse_span(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("17", 17), ("1k", 1000), ("500MB", 500_000_000), ("1GiB", 1 << 30), ("1.5 gib", 3 << 29), ("2t", 2 * 10**12)],
+)
+def test_sizes_as_people_write_them(text: str, expected: int) -> None:
+    assert parse_size(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (size(999), "999 B"),
+        (size(12_345), "12.3 kB"),
+        (size(999_999), "1.0 MB"),
+        (size(123_456_789), "123 MB"),
+        (size(5e18), "5,000 PB"),
+        (percent(1, 66), "1.52 %"),
+        (percent(1, 0), "-"),
+        (percent(3, 3), "100 %"),
+        (amount(1, "file"), "1 file"),
+        (amount(1234, "file"), "1,234 files"),
+        (seconds(0.00042), "0.42 ms"),
+        (seconds(0.42), "420 ms"),
+        (seconds(4.2), "4.20 s"),
+        (seconds(200), "3 min 20 s"),
+        (seconds(10_000), "2 h 46 min"),
+        (rate(5e6, 2), "2.5 MB/s"),
+    ],
+)
+def test_figures_as_people_read_them(shown: Any, expected: str) -> None:
+    assert shown == expected
