@@ -23,7 +23,6 @@ from coprlake.query.limits import Limits
 from coprlake.spark.jobs.ingesting import ingest
 from coprlake.spark.streams.checkpoints import sync_checkpoint
 from coprlake.spark.streams.folder_stream import stream_folder
-from tests.spark_sessions import spark as
 
 RECORDS = pa.table({"content": ["x", "y"], "p": [1, 2]})
 

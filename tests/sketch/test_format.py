@@ -47,7 +47,7 @@ pytestmark = pytest.mark.kernels
 
 HERE = Path(__file__).parent
 GOLDEN = runpy.run_path(str(HERE / "golden" / "make.py"))
-DOCUMENT = (HERE.parent / "docs" / "format" / "sketch.md").read_text()
+DOCUMENT = (HERE.parent.parent / "docs" / "format" / "sketch.md").read_text()
 CHILD_SECONDS = 100
 
 

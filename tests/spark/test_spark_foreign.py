@@ -17,7 +17,6 @@ from coprlake.spark.source.filter_expressions import column_of
 from coprlake.spark.streams.folder_stream import stream_folder
 from coprlake.spark.streams.streaming import BatchReport, StreamSettings
 from coprlake.table import create_table, open_table
-from tests.spark_sessions import spark as
 
 HOURS = [datetime(2024, 6, 1, tzinfo=UTC) + timedelta(hours=n) for n in range(20)]
 RECORDS = pa.table(

@@ -1,4 +1,4 @@
-"""Writes the golden bytes of the sketch formats: ``python tests/golden/make.py``.
+"""Writes the golden bytes of the sketch formats: ``python tests/sketch/golden/make.py``.
 
 To be run only when a new format version begins, under a new file name: today's code must go on to open what this
 script wrote then. `expected` is what the files have to answer for ever.

@@ -1,4 +1,4 @@
-"""Writes small tables as this build writes them: ``python tests/tables/make.py``.
+"""Writes small tables as this build writes them: ``python tests/storage/tables/make.py``.
 
 To be run once for every build whose files differ from those of the build before, never over what is there: the archives
 of a version show for ever what that version wrote, and every later build must read, search, extend, optimize and verify
