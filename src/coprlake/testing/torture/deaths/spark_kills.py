@@ -27,6 +27,8 @@ CLUSTER: Final = "local-cluster[1,2,600]"
 """One executor of two cores, in a process of its own."""
 FILE_ROWS: Final = 40
 BATCH_FILES: Final = 4
+LAST_BATCH_FILES: Final = 400
+"""The last driver takes what has piled up: hundreds of small batches would look like a stream that hangs."""
 LIFE_KILLS: Final = 7
 """Workers that die in the life of one driver."""
 BATCH_SECONDS: Final = 300.0
@@ -154,7 +156,7 @@ class SparkVictim:
             checkpoint=str(self._folder / "checkpoint"),
             trigger_seconds=0,
             once=once,
-            limit=BATCH_FILES,
+            limit=LAST_BATCH_FILES if once else BATCH_FILES,
             segment_bytes=20_000,
         )
         return driver.begin("stream_folder", folder=str(self._logs), table=str(self._table), settings=settings)
