@@ -1,1 +1,1 @@
-"""Which records match, and which tokens must a batch have for it?"""
+"""Which records match, and which tokens a batch must contain if one of its records matches."""

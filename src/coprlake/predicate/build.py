@@ -1,6 +1,6 @@
-"""The words for users: ``contains("refused") & ~equals("loglevel", "debug")``.
+"""The functions that build predicates: ``contains("refused") & ~equals("loglevel", "debug")``.
 
-Each function makes the predicate of its name; what it means stands there (`predicates.py`).
+Each function returns the predicate it is named after; `predicates.py` defines what each one means.
 """
 
 from collections.abc import Iterable
@@ -25,17 +25,17 @@ from coprlake.records import CONTENT
 
 
 def contains(text: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Contains:
-    """The text stands anywhere in the value; an empty text in every value that is there."""
+    """The value contains the text; every value that is not null contains the empty text."""
     return Contains(text, field, case_sensitive)
 
 
 def term(text: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Term:
-    """The text stands in the value as a whole term."""
+    """The value contains the text as a whole term."""
     return Term(text, field, case_sensitive)
 
 
 def phrase(text: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Phrase:
-    """The text stands in the value and cuts no word; ``*`` at an end allows that."""
+    """The value contains the text without cutting a word in two; ``*`` at an end lifts that condition there."""
     return Phrase(text, field, case_sensitive)
 
 
@@ -50,7 +50,7 @@ def suffix(text: str, field: str = CONTENT, *, case_sensitive: bool = False) -> 
 
 
 def wildcard(pattern: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Wildcard:
-    """The pattern of ``*`` and ``?`` stands in the value."""
+    """The value contains a match of the pattern, in which ``*`` and ``?`` are wildcards."""
     return Wildcard(pattern, field, case_sensitive)
 
 
@@ -58,7 +58,7 @@ def regex(pattern: str, field: str = CONTENT, *, case_sensitive: bool = False) -
     """The regular expression (RE2) matches somewhere in the value.
 
     Raises:
-        UsageError: it is not one, and where.
+        UsageError: RE2 rejects the expression; the message says where.
     """
     predicate = Regex(pattern, field, case_sensitive)
     check_pattern(pattern)
@@ -66,12 +66,12 @@ def regex(pattern: str, field: str = CONTENT, *, case_sensitive: bool = False) -
 
 
 def equals(field: str, value: Value, *, case_sensitive: bool = False) -> Equals:
-    """The whole value is this one."""
+    """The whole value equals this one."""
     return Equals(field, value, case_sensitive)
 
 
 def one_of(field: str, values: Iterable[Value], *, case_sensitive: bool = False) -> OneOf:
-    """The whole value is one of these."""
+    """The whole value equals one of these."""
     return OneOf(field, (values,) if isinstance(values, str) else tuple(values), case_sensitive)
 
 
@@ -81,7 +81,7 @@ def exists(field: str) -> Exists:
 
 
 def compare(field: str, operator: Operator, value: Value) -> Compare:
-    """The value is less or more than this one; the operator is one of ``< <= > >=``."""
+    """Compare the value with this one; the operator is one of ``< <= > >=``."""
     return Compare(field, operator, value)
 
 
@@ -91,7 +91,7 @@ def less_than(field: str, value: Value) -> Compare:
 
 
 def at_most(field: str, value: Value) -> Compare:
-    """The field's value is this one or less."""
+    """The field's value is at most this one."""
     return Compare(field, "<=", value)
 
 
@@ -101,5 +101,5 @@ def more_than(field: str, value: Value) -> Compare:
 
 
 def at_least(field: str, value: Value) -> Compare:
-    """The field's value is this one or more."""
+    """The field's value is at least this one."""
     return Compare(field, ">=", value)

@@ -1,9 +1,9 @@
-"""Names of what is inside of a column: ``request.headers.host``, ``tags[key]`` or ``tags.key``.
+"""Names of values inside a column: ``request.headers.host``, ``tags[key]`` or ``tags.key``.
 
 A column whose name is the whole text comes first, so a path never hides a column with dots in its name. Of several
-columns, or members, that a path can begin with, the longest is meant. The elements of a list need no step of their own:
-``users.name`` is the name of any user. The rest of the text behind a map of plain values is one key, dots and all; a
-key in square brackets, with quotes or without, can be followed by more.
+columns, or members, that a path can begin with, the longest wins. List elements need no step of their own:
+``users.name`` is the name of any user. After a map of plain values, the rest of the text is one key, dots and all; a
+key in square brackets, quoted or not, can be followed by further steps.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,14 +15,14 @@ _SEPARATORS: Final = ".["
 
 
 class Member(NamedTuple):
-    """A member of a struct, by its place and its name."""
+    """A member of a struct, by position and name."""
 
     number: int
     name: str
 
 
 class Key(NamedTuple):
-    """The value of a key of a map."""
+    """The value that a map has for a key."""
 
     name: str
 
@@ -31,14 +31,14 @@ Step: TypeAlias = Member | Key
 
 
 class Path(NamedTuple):
-    """A column, and the way to something inside of it; no steps for the column itself."""
+    """A column and the steps that lead to a value inside it; no steps mean the column itself."""
 
     column: str
     steps: tuple[Step, ...] = ()
 
     @property
     def text(self) -> str:
-        """How a user writes it."""
+        """The path as a user writes it."""
         return self.column + "".join(
             f".{step.name}" if isinstance(step, Member) else f"[{step.name}]" for step in self.steps
         )
@@ -53,14 +53,14 @@ def is_path(field: str) -> bool:
 
 
 def path_of(field: str, schema: pa.Schema) -> Path | None:
-    """The column of this name, or what a path leads to; None if there is neither."""
+    """The column of this name, or the value that a path leads to; None if there is neither."""
     if field in schema.names:
         return Path(field)
     return next(_paths(field, schema, str.__eq__), None) if is_path(field) else None
 
 
 def similar_paths(field: str, schema: pa.Schema) -> list[Path]:
-    """The columns and paths whose names differ from this one in the case of letters only; keys of maps are exact."""
+    """The columns and paths whose names differ from this one only in case; map keys must match exactly."""
     columns = [Path(name) for name in dict.fromkeys(schema.names) if _same_but_case(name, field)]
     inside = list(_paths(field, schema, _same_but_case)) if is_path(field) else []
     return columns + [path for path in dict.fromkeys(inside) if path not in columns]
@@ -74,14 +74,14 @@ def prefixes(field: str) -> Iterator[tuple[str, str]]:
 
 
 def key_in(rest: str) -> str:
-    """The key that the rest of a path behind a map of plain values names."""
+    """The key that the rest of a path names after a map of plain values."""
     inside = rest[1:-1] if rest.startswith("[") and rest.endswith("]") else rest[1:]
     is_quoted = rest.startswith("[") and len(inside) > 1 and inside[0] == inside[-1] and inside[0] in "\"'"
     return inside[1:-1] if is_quoted else inside
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type of the values themselves, however they are encoded."""
+    """The type of the values, ignoring dictionary and other encodings."""
     if isinstance(kind, pa.BaseExtensionType):
         kind = kind.storage_type
     if pa.types.is_run_end_encoded(kind) or pa.types.is_dictionary(kind):
@@ -96,13 +96,13 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def is_nested(kind: pa.DataType) -> bool:
-    """Whether values of this type have others inside that can be reached."""
+    """Whether values of this type contain other values that a path can reach."""
     kind = plain_type(kind)
     return pa.types.is_struct(kind) or pa.types.is_map(kind) or is_list(kind)
 
 
 def leaf_types(kind: pa.DataType) -> Iterator[pa.DataType]:
-    """The types of all values inside; keys of maps do not count."""
+    """The types of all values inside, without map keys."""
     kind = plain_type(kind)
     if pa.types.is_struct(kind):
         for place in range(kind.num_fields):
@@ -128,13 +128,13 @@ def _paths(field: str, schema: pa.Schema, same: Same) -> Iterator[Path]:
 
 
 def _behind(text: str, name: str, same: Same) -> str | None:
-    """What follows a name at the begin of a text; None if the text does not begin with it or goes on otherwise."""
+    """What follows a name at the start of the text; None if the text does not start with it as a whole step."""
     rest = text[len(name) :]
     return rest if same(text[: len(name)], name) and (not rest or rest[0] in _SEPARATORS) else None
 
 
 def _steps(kind: pa.DataType, rest: str, same: Same) -> Iterator[tuple[Step, ...]]:
-    """All ways to read the rest of a path, the best first."""
+    """All readings of the rest of a path, best first."""
     kind = plain_type(kind)
     if not rest:
         yield ()
@@ -158,7 +158,7 @@ def _members(kind: pa.DataType, rest: str, same: Same) -> Iterator[tuple[Step, .
 
 
 def _keys(rest: str, has_more: bool) -> Iterable[tuple[str, str]]:
-    """The keys that the rest of a path may begin with, each with what follows."""
+    """The keys that the rest of a path may start with, each with what follows it."""
     if rest.startswith("["):
         ends = [place + 1 for place, sign in enumerate(rest) if sign == "]"]
         splits = [(rest[:end], rest[end:]) for end in reversed(ends)]

@@ -1,16 +1,16 @@
-"""What can be asked of a record: plain data, to be combined with ``&``, ``|`` and ``~``.
+"""Predicates: conditions on a record, as plain data that combines with ``&``, ``|`` and ``~``.
 
 A record matches or it does not; there is no third answer. A value that is missing (null) matches nothing, so ``~``
-matches it. The field of a predicate is a column or a key of the attributes. A row that has both is known by its column
-unless that is null; but the columns that every table has (timestamp, source, loglevel, content) are never looked for
-among the attributes, or else every search of the log line would have to read them. A field may also be a path into a
-struct, a list or a map (`coprlake.predicate.paths`); on a field that has several values inside, a predicate holds if it
-does for one of them. `ALL_FIELDS` is any text of the row: the predicate holds if it does for some string column, some
-attribute, or some text inside of another column, at any depth. Keys of maps are names, not texts.
+matches it. The field of a predicate is a column or a key of the attributes. If a row has both, the column counts unless
+it is null; but the columns that every table has (timestamp, source, loglevel, content) are never looked up among the
+attributes, because then every search of the log line would have to read them. A field may also be a path into a struct,
+a list or a map (`coprlake.predicate.paths`); if a field holds several values, a predicate holds if it holds for one of
+them. `ALL_FIELDS` means any text of the row: the predicate holds if it holds for a string column, an attribute, or text
+inside another column, at any depth. Map keys are names, not text.
 
-Text is matched as UTF-8 bytes. Unless asked otherwise, the case of ASCII letters does not matter, and only of those.
-Predicates on text hold only for text: a column of numbers contains nothing. An empty text is in every value that is
-not null.
+Text is matched as UTF-8 bytes. By default matching ignores the case of ASCII letters, and of no others.
+Predicates on text hold only for text: a column of numbers contains nothing. Every value that is not null contains the
+empty text.
 """
 
 import json
@@ -30,7 +30,7 @@ _SHOWN_VALUES: Final = 5
 
 
 class Combinable:
-    """What all predicates can do."""
+    """The operators that all predicates share."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ def _checked(predicate: object) -> "Predicate":
 
 
 def _parts(predicate: object, kind: type["And"] | type["Or"]) -> tuple["Predicate", ...]:
-    """What this predicate adds to an `And` or `Or`, so that both stay flat."""
+    """The parts that this predicate adds to an `And` or `Or`, so that both stay flat."""
     return predicate.parts if isinstance(predicate, kind) else (_checked(predicate),)
 
 
@@ -80,7 +80,7 @@ def _check_value(field: str, value: object) -> None:
 
 
 def _shown(value: object) -> str:
-    """A value as the user would write it."""
+    """The value as a user would write it."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, bool):
@@ -94,7 +94,7 @@ def _call(name: str, field: str, *values: str, case_sensitive: bool = False) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Text(Combinable):
-    """A text to be found in a field."""
+    """A predicate that looks for a text in a field."""
 
     text: str
     field: str = CONTENT
@@ -110,15 +110,15 @@ class _Text(Combinable):
 
 
 class Contains(_Text):
-    """The text stands anywhere in the value."""
+    """The value contains the text."""
 
     __slots__ = ()
 
 
 class Term(_Text):
-    """The text stands in the value as a whole term.
+    """The value contains the text as a whole term.
 
-    The characters around it are not of the class of its own first and last character. Classes are letters and digits,
+    The neighbouring characters belong to other classes than its own first and last character. The classes are letters and digits,
     other printable ASCII, space and control characters, and everything that is not ASCII.
     """
 
@@ -126,10 +126,10 @@ class Term(_Text):
 
 
 class Phrase(_Text):
-    """The text stands in the value and cuts no word, as ``matchesPhrase`` has it.
+    """The value contains the text without cutting a word in two, like ``matchesPhrase``.
 
-    Words are of ``[A-Za-z0-9_]``. If the phrase begins (ends) with such a character, none may stand before (after)
-    it. A ``*`` at the begin (end) is not searched for but switches this check off.
+    Words consist of ``[A-Za-z0-9_]``. If the phrase starts (ends) with such a character, no such character may come
+    before (after) it. A ``*`` at the start (end) is not searched for; it turns this check off.
     """
 
     __slots__ = ()
@@ -148,25 +148,25 @@ class Suffix(_Text):
 
 
 class Wildcard(_Text):
-    r"""The pattern stands anywhere in the value.
+    r"""The value contains a match of the pattern.
 
     ``*`` is any run of characters, ``?`` one character, both without line breaks; ``\*``, ``\?`` and ``\\`` are the
-    characters themselves, other backslashes too. An end of the pattern that is not ``*`` is an end of a term, as of
-    `Term`: for ``?`` the class is that of the character found.
+    characters themselves, as are other backslashes. Where the pattern does not end in ``*``, the match ends a term, as
+    in `Term`; for ``?`` the class is that of the character it matched.
     """
 
     __slots__ = ()
 
     @property
     def pattern(self) -> str:
-        """The text, by the name it has here."""
+        """The text, under the name that suits this predicate."""
         return self.text
 
 
 class Regex(_Text):
     """The regular expression, in the syntax of RE2, matches somewhere in the value.
 
-    Without `case_sensitive` it is as if it began with ``(?i)``, for ASCII letters only.
+    Without `case_sensitive` it matches as if it started with ``(?i)``, but only for ASCII letters.
     """
 
     __slots__ = ()
@@ -179,10 +179,10 @@ class Regex(_Text):
 
 @dataclass(frozen=True, slots=True)
 class Equals(Combinable):
-    """The whole value is this one.
+    """The whole value equals this one.
 
-    A column with a type of its own is compared by that type: ``"404"`` is 404 if the column has numbers. Text is
-    compared with what the value is as text: ``404`` with ``"404"``, ``True`` with ``"true"``.
+    A typed column is compared by its type: ``"404"`` equals 404 in a column of numbers. A text column is compared
+    with the value written as text: ``404`` as ``"404"``, ``True`` as ``"true"``.
     """
 
     field: str
@@ -199,7 +199,7 @@ class Equals(Combinable):
 
 @dataclass(frozen=True, slots=True)
 class OneOf(Combinable):
-    """The whole value is one of these, as by `Equals`."""
+    """The whole value equals one of these, as in `Equals`."""
 
     field: str
     values: tuple[Value, ...]
@@ -222,8 +222,8 @@ class OneOf(Combinable):
 class Compare(Combinable):
     """The value is less (or more) than this one, by the type of the column.
 
-    Text is compared with text byte by byte, case and all; with a number by the number it spells, if it does. What
-    cannot be compared, as a number with a time, does not match.
+    Text is compared with text byte by byte, including case, and with a number by the number it spells, if it spells
+    one. Values that cannot be compared, such as a number and a time, do not match.
     """
 
     field: str
@@ -255,7 +255,7 @@ class Exists(Combinable):
 
 @dataclass(frozen=True, slots=True)
 class And(Combinable):
-    """All parts match; without parts, every record does."""
+    """All parts match; without parts, every record matches."""
 
     parts: tuple["Predicate", ...]
 
@@ -268,7 +268,7 @@ class And(Combinable):
 
 @dataclass(frozen=True, slots=True)
 class Or(Combinable):
-    """Some part matches; without parts, no record does."""
+    """At least one part matches; without parts, no record matches."""
 
     parts: tuple["Predicate", ...]
 
@@ -281,7 +281,7 @@ class Or(Combinable):
 
 @dataclass(frozen=True, slots=True)
 class Not(Combinable):
-    """The part does not match: also where its field is missing."""
+    """The part does not match, for example because its field is missing."""
 
     part: "Predicate"
 

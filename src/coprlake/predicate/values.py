@@ -1,4 +1,4 @@
-"""What a value in a query is as text, as a number, as a moment and as a truth value; None where it is not."""
+"""The value in a predicate as text, a number, a moment or a truth value; None where it cannot be read as one."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -16,7 +16,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def text_of(value: Value) -> str:
-    """As text: what is compared with strings."""
+    """As text, to compare with strings."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -25,14 +25,14 @@ def text_of(value: Value) -> str:
 
 
 def number_of(value: Value) -> int | float | None:
-    """As a number; text that spells one is one."""
+    """As a number; text counts if it spells one."""
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         return int(value) if _WHOLE_NUMBER.fullmatch(value) else float(value)
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def float_of(number: int | float | Fraction) -> float:
-    """The nearest float, for numbers of any size."""
+    """The nearest float to a number of any size."""
     try:
         return float(number)
     except OverflowError:
@@ -40,7 +40,7 @@ def float_of(number: int | float | Fraction) -> float:
 
 
 def microseconds_of(value: Value) -> int | None:
-    """As microseconds since 1970; a day begins at midnight, and without a zone it is UTC. Text is read as ISO 8601."""
+    """As microseconds since 1970. A date means its midnight, no zone means UTC, and text is read as ISO 8601."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)

@@ -1,7 +1,7 @@
-"""What a predicate says about an answer: that it decides it, or only that nothing else can belong to it.
+"""Whether a predicate decides the answer, or only narrows it.
 
-A bare predicate is a question to a record. Whoever makes one for somebody else to read by says with it how far it goes.
-An exact predicate is necessary, too; a necessary one is never exact, and nothing here makes it so.
+A bare predicate does not say which. Code that hands a predicate to a reader wraps it in one of these two types. An exact
+predicate is also necessary; a necessary one is never exact, and nothing here converts it.
 """
 
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from coprlake.predicate.predicates import EVERYTHING, Combinable, Predicate
 
 @dataclass(frozen=True, slots=True)
 class Necessary:
-    """Every record of the answer matches the predicate; other records may match it, too.
+    """Every record of the answer matches the predicate; other records may match it too.
 
-    It may leave records out. It may not let them in: whoever reads by it has to decide for each record that is left.
+    A reader may skip records that do not match. It must still decide about each record that does.
     """
 
     predicate: Predicate = EVERYTHING
@@ -25,7 +25,7 @@ class Necessary:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """The records that match the predicate are the answer, no more and no fewer."""
+    """The answer is exactly the records that match the predicate."""
 
     predicate: Predicate = EVERYTHING
 
@@ -34,7 +34,7 @@ class Exact:
 
     @property
     def necessary(self) -> Necessary:
-        """What decides also narrows."""
+        """The same predicate as a `Necessary`: what decides also narrows."""
         return Necessary(self.predicate)
 
 

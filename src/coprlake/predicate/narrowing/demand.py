@@ -1,4 +1,4 @@
-"""What a predicate demands of a segment, ready to be asked of its sketch."""
+"""The tokens that a predicate needs in a segment, compiled for its sketch."""
 
 from typing import Final, Literal, NamedTuple
 
@@ -16,12 +16,12 @@ Kind = Literal["never", "sometimes", "always"]
 
 
 class Demand(NamedTuple):
-    """The tokens that a batch must have, as a program.
+    """The tokens that a batch must contain, as a program.
 
     Attributes:
         kind: ``never`` if no record of the segment can match, ``always`` if nothing can be ruled out.
-        program: what the sketch is asked.
-        notes: why it is not more, in words.
+        program: the question to the sketch.
+        notes: in words, what the index could not narrow.
     """
 
     kind: Kind
@@ -35,7 +35,7 @@ NO_SKETCHES: Final = Demand(
 
 
 def demand_of(predicate: Predicate, profile: Profile) -> Demand:
-    """As `required_tokens`, compiled; the most frequent searches take a short cut of a few microseconds."""
+    """`required_tokens`, compiled. The most frequent searches take a short cut of a few microseconds."""
     if isinstance(predicate, Term | Contains) and predicate.field != ALL_FIELDS and not is_path(predicate.field):
         indexed = profile.fields.get(predicate.field)
         if indexed is not None and predicate.field not in profile.typed:

@@ -1,7 +1,7 @@
-"""Which tokens must a batch have if a record in it matches?
+"""The tokens that a batch must contain if one of its records matches.
 
-The answer is an expression over tokens, and it may leave a batch too many, never one too few. What cannot be pruned is
-said in words, for a user who wonders why a search reads so much.
+The result is an expression over tokens. It may keep a batch without a match, but never drops one with a match. Whatever
+cannot be pruned is reported in words, for a user who wonders why a search reads so much.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ from coprlake.tokens.rules import WORDS
 
 
 class Indexed(NamedTuple):
-    """How all text of a field was indexed: by which rules, and each value as a token of its own or not."""
+    """How the text of a field was indexed: by which rules, and whether each whole value is a token too."""
 
     rules: int
     whole_values: bool
@@ -50,14 +50,14 @@ class Indexed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What the index of a segment knows of its fields, which are columns and keys of attributes alike.
+    """What the index of a segment knows about its fields, both columns and keys of attributes.
 
     Attributes:
-        fields: how the text of a field is indexed; None if some of it is not.
-        complete: whether every field with a value is in `fields` or `typed`; then others have none in this segment.
-        typed: fields whose values are not text, at least not all: numbers, times. They are not indexed. A field may
-            also be in `fields`, for those of its values that are text. Of a nested column, all text inside is indexed
-            under the name of the column.
+        fields: how the text of each field is indexed; None if some of it is not.
+        complete: whether `fields` and `typed` list every field that has a value in this segment.
+        typed: fields with values that are not text, such as numbers and times, which are not indexed. A field may
+            also be in `fields`, for its values that are text. All text inside a nested column is indexed under the
+            name of the column.
     """
 
     fields: Mapping[str, Indexed | None]
@@ -66,7 +66,7 @@ class Profile:
 
 
 class Pruning(NamedTuple):
-    """The batches to look at, as an expression over tokens, and why they are not fewer."""
+    """The batches to read, as an expression over tokens, and the reasons why there are not fewer."""
 
     expression: Expression
     notes: tuple[str, ...]
@@ -77,10 +77,10 @@ _ABSENT: Final = object()
 
 
 def required_tokens(predicate: Predicate, profile: Profile) -> Pruning:
-    """The tokens that a batch of the segment must have if a record in it matches.
+    """The tokens that a batch of the segment must contain if one of its records matches.
 
     Raises:
-        UsageError: a regular expression is none.
+        UsageError: a regular expression is not valid.
     """
     notes: _Notes = {}
     expression = _expression(predicate, profile, notes)
@@ -100,7 +100,7 @@ def _expression(predicate: Predicate, profile: Profile, notes: _Notes) -> Expres
 
 
 def _negated(predicate: Predicate, profile: Profile, notes: _Notes) -> Expression:
-    """By De Morgan's laws; a record that lacks something has no token for it."""
+    """Negation, by De Morgan's laws; nothing is indexed for what a record lacks."""
     if isinstance(predicate, Not):
         return _expression(predicate.part, profile, notes)
     if isinstance(predicate, And):
@@ -119,7 +119,7 @@ def _in_field(predicate: Leaf, profile: Profile, notes: _Notes) -> Expression:
 
 
 def _of_name(predicate: Leaf, field: str, profile: Profile, notes: _Notes) -> Expression:
-    """What a batch needs in which the column or attribute of this name matches."""
+    """What a batch must contain if the column or attribute of this name matches."""
     indexed = profile.fields.get(field, _ABSENT)
     if indexed is None or field in profile.typed or field == ATTRIBUTES:
         notes[f"{field} is not indexed"] = None
@@ -133,7 +133,7 @@ def _of_name(predicate: Leaf, field: str, profile: Profile, notes: _Notes) -> Ex
 
 
 def _in_columns_above(predicate: Leaf, profile: Profile, notes: _Notes) -> list[Expression]:
-    """What a batch needs in which something inside of a column matches: all text in it is indexed under its name."""
+    """What a batch must contain if a value inside a column matches; its text is indexed under the column's name."""
     if not profile.complete:
         return [ANYTHING]  # a column that is not listed may be the one
     found = []
@@ -151,7 +151,7 @@ def _in_columns_above(predicate: Leaf, profile: Profile, notes: _Notes) -> list[
 
 
 def _in_all_fields(predicate: Leaf, profile: Profile, notes: _Notes) -> Expression:
-    """Any field with text; fields that are only typed have none."""
+    """The same for any field with text; fields that are only typed have none."""
     if not profile.complete:
         notes[f"{predicate}: some fields may not be indexed"] = None
         return ANYTHING
@@ -164,8 +164,8 @@ def _in_all_fields(predicate: Leaf, profile: Profile, notes: _Notes) -> Expressi
 
 
 def _in_text(predicate: Leaf, field: str, indexed: Indexed, notes: _Notes) -> Expression:
-    """What a batch needs in which the text of an indexed field matches."""
-    if isinstance(predicate, Term):  # first, for it is the most frequent and shall cost no more than its tokens
+    """What a batch must contain if the text of an indexed field matches."""
+    if isinstance(predicate, Term):  # first, because it is the most frequent and should cost no more than its tokens
         expression = _all_tokens(
             piece_tokens(predicate.text, field, left_open=False, right_open=False, rules=indexed.rules)
         )
@@ -184,7 +184,7 @@ def _in_text(predicate: Leaf, field: str, indexed: Indexed, notes: _Notes) -> Ex
 
 
 def required_text(predicate: TextPredicate) -> Requirement:
-    """The pieces of text that every match has."""
+    """The pieces of text that every match contains."""
     text = predicate.text
     if isinstance(predicate, Contains):
         return Piece(text, True, True)
@@ -203,13 +203,13 @@ def required_text(predicate: TextPredicate) -> Requirement:
 
 
 def phrase_parts(text: str) -> tuple[str, bool, bool]:
-    """What of a phrase is searched for, and whether its begin and its end are checked."""
+    """The part of a phrase that is searched for, and whether its start and its end are checked."""
     core = text.removeprefix("*").removesuffix("*")
     return core, bool(core) and not text.startswith("*"), bool(core) and not text.endswith("*")
 
 
 def _is_word(character: str) -> bool:
-    """Whether the check of a phrase makes a border of a term: not so for ``_``, which may stand next to a dash."""
+    """Whether a phrase that is checked here also ends a term here; not after ``_``, which may be next to a dash."""
     return character.isascii() and character.isalnum()
 
 
@@ -229,7 +229,7 @@ def _equal(value: Value, field: str, indexed: Indexed) -> Expression:
 
 
 def _all_tokens(fingerprints: U32Array) -> Expression:
-    """As `algebra.all_tokens`, in half the time."""
+    """`algebra.all_tokens` in half the time."""
     tokens = tuple(map(Token, dict.fromkeys(fingerprints.tolist())))
     return tokens[0] if len(tokens) == 1 else algebra.And(tokens)
 

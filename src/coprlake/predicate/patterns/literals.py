@@ -1,8 +1,8 @@
 r"""The literal pieces that every match of a regular expression contains.
 
-What lies between two pieces is unknown, but often not quite: next to ``\s`` or ``^`` a word is whole, and a whole word
-rules out far more than its grams. So for each piece the characters that can stand beside it are tracked, as a set of
-classes; an end is closed if the class of its own character is not among them.
+The text between two pieces is unknown, but often not entirely: next to ``\s`` or ``^`` a word is whole, and a whole word
+rules out far more than its grams. So the characters that can be next to each piece are tracked, as a set of classes; an
+end is closed if the class of its own character is not in the set.
 """
 
 from collections.abc import Iterable
@@ -62,7 +62,7 @@ NO_REQUIREMENT: Final = AllOf(())
 
 
 def required_literals(tree: Node | None) -> Requirement:
-    """What every text has in which the pattern is found; `NO_REQUIREMENT` if nothing is known."""
+    """What every text that the pattern matches contains; `NO_REQUIREMENT` if nothing is known."""
     if tree is None:
         return NO_REQUIREMENT
     requirement = _required(tree, ANY_CLASS, ANY_CLASS)
@@ -70,7 +70,7 @@ def required_literals(tree: Node | None) -> Requirement:
 
 
 def pieces_of(requirement: Requirement) -> Iterable[Piece]:
-    """All pieces in it."""
+    """All pieces of the requirement."""
     if isinstance(requirement, Piece):
         yield requirement
     else:
@@ -79,7 +79,7 @@ def pieces_of(requirement: Requirement) -> Iterable[Piece]:
 
 
 def literals_to_look_for(requirement: Requirement) -> tuple[str, ...]:
-    """A few texts of which every match has one, the longer the better; none if nothing is known."""
+    """A few texts, as long as possible, such that every match contains one of them; empty if nothing is known."""
     if isinstance(requirement, Piece):
         return (requirement.text,)
     choices = [literals_to_look_for(part) for part in requirement.parts]
@@ -89,7 +89,7 @@ def literals_to_look_for(requirement: Requirement) -> tuple[str, ...]:
 
 
 def _required(node: Node, before: int, after: int) -> Requirement:
-    """What a match of the node needs if characters of these classes can stand around it."""
+    """What a match of the node contains if characters of these classes can be next to it."""
     if isinstance(node, Group):
         return _required(node.part, before, after)
     if isinstance(node, Chars) and not node.members:
@@ -104,7 +104,7 @@ def _required(node: Node, before: int, after: int) -> Requirement:
 
 
 def _required_in_sequence(parts: tuple[Node, ...], before: int, after: int) -> Requirement:
-    """Runs of parts with few strings make pieces; the others say what they need themselves."""
+    """Runs of parts with few possible strings make pieces; other parts state their own requirements."""
     befores, afters = [before], [after]
     for part in parts:
         befores.append(_beside(part, befores[-1], "before"))
@@ -131,7 +131,7 @@ def _required_in_sequence(parts: tuple[Node, ...], before: int, after: int) -> R
 def _pieces(
     strings: tuple[str, ...], parts: tuple[Node, ...], start: int, end: int, befores: list[int], afters: list[int]
 ) -> Requirement:
-    """The pieces that ``parts[start:end]`` make, which are these strings."""
+    """The pieces that ``parts[start:end]`` make, whose possible strings are given."""
     while start < end and isinstance(parts[start], Anchor):
         start += 1
     while end > start and isinstance(parts[end - 1], Anchor):
@@ -153,7 +153,7 @@ def _is_border(node: Node) -> bool:
 
 
 def _is_open(character: str, beside: int, has_border: bool) -> bool:
-    r"""Whether one of its own class can stand beside a character, of which the classes and perhaps ``\b`` are known."""
+    r"""Whether a character of its own class can be next to a character, given the classes there and any ``\b``."""
     if has_border:
         is_word = character == "_" or class_bit(character) == WORD
         beside &= ~WORD if is_word else WORD | MARK  # next to another character there must be one of [0-9A-Za-z_]
@@ -161,9 +161,9 @@ def _is_open(character: str, beside: int, has_border: bool) -> bool:
 
 
 def _beside(node: Node, outer: int, side: Side) -> int:
-    """The classes that can stand before what follows the node (or after what goes before it).
+    """The classes that can come before what follows the node (or after what precedes it).
 
-    `outer` is the same for the node itself. The begin and the end of the text are of no class.
+    `outer` is the same for the node itself. The start and the end of the text belong to no class.
     """
     if isinstance(node, Char):
         return class_bit(node.text)
@@ -189,7 +189,7 @@ def _beside(node: Node, outer: int, side: Side) -> int:
 
 
 def _strings(node: Node) -> tuple[str, ...] | None:
-    """All strings that the node can be, if they are few."""
+    """All strings that the node can match, if they are few."""
     if isinstance(node, Char):
         return (node.text,)
     if isinstance(node, Chars):

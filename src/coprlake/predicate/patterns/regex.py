@@ -1,9 +1,9 @@
-"""Regular expressions as trees, and rewritten so that only ASCII letters fold.
+"""Regular expressions as trees, rewritten so that only ASCII letters fold.
 
-RE2 decides what matches; this parser only understands patterns that RE2 has accepted. It is needed for two things: to
-know the literals of a pattern (`literals.py`), and to fold case as everything else here does: RE2's own ``(?i)`` also
-lets ``k`` match the Kelvin sign and ``s`` the long s, which the index would lose. So a letter becomes a class of two,
-and no ``(?i)`` remains. A pattern that is not understood is run as it is and prunes nothing.
+RE2 decides what matches; this parser reads patterns that RE2 has accepted. It has two uses: to find the literals of a
+pattern (`literals.py`), and to fold case as everything else here does. RE2's own ``(?i)`` also lets ``k`` match the
+Kelvin sign and ``s`` the long s, which the index would miss. So a letter becomes a class of two, and no ``(?i)``
+remains. A pattern that this parser does not understand runs as it is and prunes nothing.
 """
 
 import re
@@ -57,11 +57,11 @@ class Pattern:
 
 
 class _NotUnderstoodError(Exception):
-    """The parser gives up; the pattern may be fine all the same."""
+    """The parser does not understand the pattern, which may still be valid."""
 
 
 def check_pattern(pattern: str) -> None:
-    """Raise `UsageError` with RE2's own words if RE2 does not take the pattern."""
+    """Raise `UsageError` with RE2's own message if RE2 rejects the pattern."""
     try:
         pa.compute.match_substring_regex(pa.array([""]), pattern)
     except UnicodeEncodeError as error:
@@ -75,10 +75,10 @@ def check_pattern(pattern: str) -> None:
 
 @lru_cache(maxsize=256)
 def parse_pattern(pattern: str, *, case_sensitive: bool) -> Pattern:
-    """The pattern as a tree, and as RE2 shall run it.
+    """The pattern as a tree, and in the form that RE2 runs.
 
     Raises:
-        UsageError: RE2 does not take it.
+        UsageError: RE2 rejects it.
     """
     check_pattern(pattern)
     try:
@@ -92,7 +92,7 @@ def parse_pattern(pattern: str, *, case_sensitive: bool) -> Pattern:
 
 @lru_cache(maxsize=1024)
 def _ascii_members(source: str) -> tuple[str, ...]:
-    """The ASCII characters that a class has: RE2 knows best."""
+    """The ASCII characters of a class, as RE2 defines it."""
     found = pa.compute.match_substring_regex(pa.array(_ASCII), f"^(?:{source})$").to_pylist()
     return tuple(character for character, is_member in zip(_ASCII, found, strict=True) if is_member)
 
@@ -118,7 +118,7 @@ class _Parser:
         return self._pattern[self._at : self._at + size]
 
     def _taken(self, expression: re.Pattern[str]) -> re.Match[str]:
-        """What the expression matches here, which is passed by."""
+        """Skip the expression if it matches here; its match."""
         match = expression.match(self._pattern, self._at)
         if match is None:
             raise _NotUnderstoodError
@@ -143,7 +143,7 @@ class _Parser:
         return Sequence(tuple(parts))
 
     def _atoms(self) -> list[Node]:
-        """The next character or what stands for one; several only for quoted text."""
+        """The next atom; several characters only for quoted text."""
         character = self._rest()
         if character == "(":
             return [self._group()]
@@ -254,7 +254,7 @@ def _repeated(part: Node, match: re.Match[str]) -> Repeat:
 
 
 def _folded_class(source: str) -> str:
-    """The class with the other case of its ASCII letters; what is negated is folded first."""
+    """The class closed under the case of ASCII letters; a negated class is folded before it is negated."""
     if _FOLDS_BEFORE_NEGATION.search(source):
         raise _NotUnderstoodError
     if not source.startswith("["):
@@ -267,5 +267,5 @@ def _folded_class(source: str) -> str:
 
 
 def _guarded(inner: str) -> str:
-    """So that nothing changes if something is put before it."""
+    """Escaped so that text put before it does not change its meaning."""
     return f"\\{inner}" if inner[0] in "-]^" else inner

@@ -1,4 +1,4 @@
-"""A regular expression as a tree, and the classes of characters that stand in it."""
+"""The tree of a regular expression, and the character classes in it."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -7,7 +7,7 @@ from coprlake.tokens.required_tokens import symbol_class
 from coprlake.tokens.rules import SYMBOLS
 
 WORD, MARK, BLANK, FOREIGN = 1, 2, 4, 8
-"""Bits for sets of classes of characters, the classes of `tokens.rules`."""
+"""Bits for sets of character classes, as `tokens.rules` defines them."""
 ANY_CLASS: Final = WORD | MARK | BLANK | FOREIGN
 
 AnchorKind: TypeAlias = Literal["start", "line start", "end", "line end", "border", "other"]
@@ -32,7 +32,7 @@ class Chars:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """What takes no character: an end, a border, or flags for what follows."""
+    """Matches no character: an end, a word boundary, or flags for what follows."""
 
     kind: AnchorKind
     source: str
@@ -40,7 +40,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One part after the other."""
+    """The parts in sequence."""
 
     parts: tuple["Node", ...]
 
@@ -54,7 +54,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """The part, from `least` to `most` times; None is without end."""
+    """The part, repeated `least` to `most` times; None means no limit."""
 
     part: "Node"
     least: int

@@ -1,4 +1,4 @@
-"""Patterns with ``*`` and ``?``: their pieces, and the same pattern for RE2."""
+"""Patterns with ``*`` and ``?``: their literal pieces, and their translation for RE2."""
 
 import re
 from typing import Final, NamedTuple
@@ -19,14 +19,14 @@ _IN_ONE_LINE: Final = {**_CLASSES, BLANK: r"\x00-\x09\x0b\x0c\x0e-\x20\x7f"}
 
 
 class Element(NamedTuple):
-    """A literal text, or one of the signs ``*`` and ``?``."""
+    """A literal text, or one of the wildcards ``*`` and ``?``."""
 
     text: str
     is_sign: bool
 
 
 def elements_of(pattern: str) -> tuple[Element, ...]:
-    """The pattern cut into texts and signs; no two texts and no two ``*`` are neighbours."""
+    """The pattern split into texts and wildcards; no two texts and no two ``*`` are adjacent."""
     found: list[Element] = []
     for match in _ELEMENT.finditer(pattern):
         escaped, sign, plain = match.groups()
@@ -39,14 +39,14 @@ def elements_of(pattern: str) -> tuple[Element, ...]:
 
 
 def pieces_of_wildcard(pattern: str) -> AllOf:
-    """The texts that every match has; only the ends of the pattern are closed, and not if they are a sign."""
+    """The texts that every match contains; only the ends of the pattern are closed, unless a wildcard is there."""
     elements = elements_of(pattern)
     last = len(elements) - 1
     return AllOf(tuple(Piece(text, i > 0, i < last) for i, (text, is_sign) in enumerate(elements) if not is_sign))
 
 
 def as_one_piece(pattern: str) -> Piece | None:
-    """The piece that the whole pattern is, if it has signs only at its ends: most have."""
+    """The whole pattern as one piece, if wildcards are only at its ends, as in most patterns."""
     elements = elements_of(pattern)
     texts = [element.text for element in elements if not element.is_sign]
     if len(texts) > 1 or Element("?", True) in elements:
@@ -55,7 +55,7 @@ def as_one_piece(pattern: str) -> Piece | None:
 
 
 def as_regex(pattern: str, *, case_sensitive: bool) -> str:
-    """The pattern for RE2, which finds what the wildcard finds; a border is the end of the value or one character."""
+    """The equivalent pattern for RE2; a boundary is an end of the value or one character."""
     elements = elements_of(pattern)
     last = len(elements) - 1
     return "".join(_as_regex(element, i == 0, i == last, case_sensitive) for i, element in enumerate(elements))
