@@ -1,4 +1,4 @@
-"""The in-process engine of ingestion: raw logs to a table, in one commit or in several."""
+"""Ingestion in this process: raw logs into a table, in one commit or several."""
 
 import ctypes
 import time
@@ -18,7 +18,8 @@ from coprlake.table import Table
 _M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 
 COALESCED_BYTES = 2 * 1024 * 1024
-"""Small files are gathered to batches of about this size: an append costs the same for one record as for thousands."""
+"""Small files are combined into batches of about this size: an append of one record costs as much as one of
+thousands."""
 
 
 @dataclass
@@ -31,12 +32,12 @@ class IngestReport:
 
     @property
     def version(self) -> int | None:
-        """The table's version with all records; None if there were none."""
+        """The version of the table that has all records; None if there were no records."""
         return self.written[-1].version if self.written else None
 
     @property
     def row_count(self) -> int:
-        """Records in the table now."""
+        """The number of records in the table now."""
         return sum(report.row_count for report in self.written)
 
     @property
@@ -56,14 +57,14 @@ class IngestReport:
 
 
 class Appendable(Protocol):
-    """Takes records."""
+    """Accepts records."""
 
     def append(self, batch: pa.RecordBatch, *, raw_bytes: int | None = None) -> Any:
-        """Take a batch, and what it took where it came from."""
+        """Add a batch, with the number of raw bytes that it came from."""
 
 
 class Gatherer:
-    """Brings small batches of one shape together before they are appended."""
+    """Combines small batches of the same schema before they are appended."""
 
     def __init__(self, writer: Appendable) -> None:
         self._writer = writer
@@ -71,7 +72,7 @@ class Gatherer:
         self._raw_bytes: dict[pa.Schema, int] = {}
 
     def add(self, batch: pa.RecordBatch, raw_bytes: int) -> None:
-        """Take a batch; what waits for others of its shape is bounded."""
+        """Add a batch; the amount that waits for more of its schema is bounded."""
         if raw_bytes >= COALESCED_BYTES and batch.schema not in self._waiting:
             self._writer.append(batch, raw_bytes=raw_bytes)
             return
@@ -83,7 +84,7 @@ class Gatherer:
             self.flush()
 
     def flush(self) -> None:
-        """Append all that waits."""
+        """Append everything that is waiting."""
         for schema in list(self._waiting):
             self._append(schema)
 
@@ -98,7 +99,8 @@ class Gatherer:
 def give_memory_back() -> None:
     """Let the C library return arrays of a megabyte and more at once instead of keeping them for later.
 
-    It raises that limit to 32 MB as they come and go, which is what a growing sketch makes it do: 10 % more memory.
+    By default it raises that limit to 32 MB as such arrays come and go, as those of a growing sketch do: 10 % more
+    memory.
     """
     with suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 1 << 20)
@@ -123,11 +125,11 @@ def ingest(
     """Append all records of the intake to the table; all of them or none, unless `commit_bytes` is given.
 
     Args:
-        table: where to.
-        intake: where from.
+        table: the table to append to.
+        intake: the records.
         segment_bytes: raw size at which a segment is sealed.
-        commit_bytes: commit whenever so much was read: a long ingest that is interrupted keeps what it committed.
-        progress: told after each batch.
+        commit_bytes: commit after each so many raw bytes, so that a long ingest keeps what it committed if interrupted.
+        progress: called after each batch.
     """
     give_memory_back()
     started = time.perf_counter()

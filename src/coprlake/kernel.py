@@ -1,4 +1,4 @@
-"""The one way to compile a hot loop, and the two ways to look at memory that NumPy has no word for.
+"""The decorators that compile hot loops, and two ways to read memory that NumPy lacks.
 
 Everything hot in coprlake is a *kernel*: a plain function over NumPy arrays, compiled lazily so that it also takes
 read-only (memory-mapped) arrays, cached on disk, and free of the GIL. Kernels neither allocate nor raise: they return
@@ -38,7 +38,7 @@ I64Array = npt.NDArray[np.int64]
 if TYPE_CHECKING:
 
     def i64(number: Any) -> int:
-        """What a kernel read, as the signed number that positions and counts are computed in."""
+        """A number that a kernel read, as a signed integer, the type of all positions and counts."""
         raise TypeError
 
 else:
@@ -48,20 +48,20 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile `function` on its first call for the argument types it gets; cached between processes.
+    """Compile `function` on its first call with these argument types; the result is cached between processes.
 
-    Kernels that call it contain its code: a call that hands over a dozen arrays copies a hundred words to the stack.
+    Kernels that call it inline its code, because a call with a dozen arrays copies a hundred words to the stack.
     """
     return _compiled(function, forceinline=True)
 
 
 def cold_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """A kernel that other kernels call seldom: it is compiled once instead of into each of them."""
+    """A kernel that other kernels rarely call: it is compiled once instead of into each of them."""
     return _compiled(function, forceinline=False)
 
 
 def _compiled(function: Callable[P, R], *, forceinline: bool) -> Callable[P, R]:
-    """Where no cache can be kept (code imported from an archive, say), each process compiles for itself."""
+    """Where no cache can be kept, as for code imported from an archive, each process compiles its own."""
     options = {**_OPTIONS, "forceinline": forceinline}
     if config.DISABLE_JIT:
         return function
@@ -73,7 +73,7 @@ def _compiled(function: Callable[P, R], *, forceinline: bool) -> Callable[P, R]:
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
-    """Numba's cache on disk, for as long as none of the sources in a kernel has changed."""
+    """Numba's cache on disk, valid until one of the sources of a kernel changes."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
@@ -87,7 +87,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
 def view_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """A kernel that returns views of its arguments.
 
-    It becomes a part of its callers: the only way to return a view without counting references.
+    It is inlined into its callers, the only way to return a view without reference counting.
     """
     return cast(Callable[P, R], njit(inline="always", **_OPTIONS)(function))
 
@@ -126,9 +126,9 @@ Only inside kernels. The caller keeps the memory alive and vouches for the lengt
 
 
 def word_of(data: U8Array, offset: int) -> np.uint64:
-    """The eight bytes of `data` that begin at `offset`, as one little-endian word: ``data[offset:offset + 8]``.
+    """The eight bytes of `data` at `offset`, as one little-endian word: ``data[offset:offset + 8]``.
 
-    The caller vouches that they are inside. Inside a kernel it is a single unaligned load.
+    The caller guarantees that they are inside. In a kernel this is a single unaligned load.
     """
     assert 0 <= offset <= len(data) - 8
     return np.uint64(int.from_bytes(data[offset : offset + 8].tobytes(), "little"))

@@ -1,9 +1,9 @@
-"""Which sources a compiled kernel is made of.
+"""The source files that a compiled kernel depends on.
 
 A kernel contains the kernels that it calls and the constants that it uses, also those of other modules. Numba's cache
-looks only at the file in which a kernel is written, so after an upgrade it would run old code without a word. The
-digest here covers that file and everything of coprlake that it imports, directly or through others: whatever changes in
-any of these files, the kernel is compiled again. Changes elsewhere do not matter.
+checks only the file that defines a kernel, so after an upgrade it would silently run old code. The
+digest here covers that file and every module of coprlake that it imports, directly or indirectly: when one of these
+files changes, the kernel is compiled again. Changes elsewhere do not matter.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _IMPORT: Final = re.compile(rb"^\s*(?:from|import)\s+coprlake((?:\.\w+)*)", re.M
 
 @cache
 def digest_of(file: str) -> str:
-    """A text that changes when one of the sources changes that the kernels in `file` are made of.
+    """A digest that changes with any source that the kernels in `file` depend on.
 
     Raises:
         OSError: the sources cannot be read.
@@ -33,9 +33,9 @@ def digest_of(file: str) -> str:
 
 
 def closure(file: str) -> set[str]:
-    """The file, and those of all modules of coprlake that it imports directly or through others.
+    """The file, and the files of all modules of coprlake that it imports, directly or indirectly.
 
-    Names are relative to the package; a file outside it has its path.
+    Names are relative to the package; for a file outside it, the path.
     """
     found: set[str] = set()
     path = Path(file)
@@ -59,7 +59,7 @@ def _source(name: str) -> tuple[bytes, list[str]]:
 
 
 def _files_of(below: str) -> list[str]:
-    """The file of a module; of a package all that are in it, since an import of it may mean any of them."""
+    """The file of a module; for a package all its files, because an import of it may mean any of them."""
     if below and _PACKAGE.joinpath(f"{below}.py").is_file():
         return [f"{below}.py"]
     folder = _PACKAGE.joinpath(below) if below else _PACKAGE

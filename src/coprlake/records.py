@@ -10,7 +10,7 @@ LOGLEVEL: Final = "loglevel"
 CONTENT: Final = "content"
 ATTRIBUTES: Final = "attributes"
 DAY: Final = "day"
-"""The day of the timestamp, UTC: what a table is partitioned by unless another column is named."""
+"""The UTC day of the timestamp: the default partition column."""
 
 TIMESTAMP_TYPE: Final = pa.timestamp("us", tz="UTC")
 INT96_UNIT: Final = "us"
@@ -27,7 +27,7 @@ SCHEMA: Final = pa.schema(
         (ATTRIBUTES, ATTRIBUTES_TYPE),
     ]
 )
-"""When it happened, where the line came from, how bad it is, the line itself, and what has no column of its own.
+"""Time, source, level and text of a log line, and the values that have no column of their own.
 
 Any column may be null. Further typed columns may follow; a key of the attributes means the same as a column of that
 name.
@@ -37,12 +37,12 @@ _VARYING: Final = {b"coprlake.type": b"varies"}
 
 
 def varying(field: pa.Field) -> pa.Field:
-    """The field, marked as having another type in some data files: what is asked of it here may not hold there."""
+    """The field, marked as having another type in some data files, where conditions on it may not apply."""
     return field.with_metadata(_VARYING)
 
 
 def is_varying(field: pa.Field) -> bool:
-    """Whether a field of a table is so marked."""
+    """Whether a field of a table has this mark."""
     return (field.metadata or {}).items() >= _VARYING.items()
 
 
@@ -50,10 +50,10 @@ _DERIVED: Final = {b"coprlake.value": b"derived"}
 
 
 def derived(field: pa.Field) -> pa.Field:
-    """The field, marked as the day of the timestamp that a table of ours is partitioned by, which nobody wrote."""
+    """The field, marked as a partition column that we derived from the timestamp."""
     return field.with_metadata(_DERIVED)
 
 
 def is_derived(field: pa.Field) -> bool:
-    """Whether a field of a table is so marked."""
+    """Whether a field of a table has this mark."""
     return (field.metadata or {}).items() >= _DERIVED.items()

@@ -1,4 +1,4 @@
-"""By which names the folder of a table is known: those of Delta, Iceberg and Hudi."""
+"""The file names by which the folder of a Delta, Iceberg or Hudi table is recognized."""
 
 from typing import Final, NamedTuple
 
@@ -7,10 +7,10 @@ ICEBERG: Final = "Iceberg"
 HUDI: Final = "Hudi"
 
 MARKS: Final = {"_delta_log": DELTA, ".hoodie": HUDI}
-"""Folders that only a table of the format has."""
+"""Folders that only tables of the format have."""
 
 ICEBERG_FOLDER: Final = "metadata"
-"""A folder that may be anybody's: it is Iceberg's if a file in it is, see `is_iceberg`."""
+"""A common folder name: it belongs to an Iceberg table if one of its files does, see `is_iceberg`."""
 
 _ICEBERG_ENDINGS: Final = (".metadata.json", ".metadata.json.gz")
 
@@ -28,5 +28,5 @@ class Found(NamedTuple):
 
 
 def is_iceberg(name: str) -> bool:
-    """Whether a file in a folder `ICEBERG_FOLDER` makes the folder above a table."""
+    """Whether this file in a folder `ICEBERG_FOLDER` makes the folder above an Iceberg table."""
     return name.endswith(_ICEBERG_ENDINGS)

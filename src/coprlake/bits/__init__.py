@@ -1,1 +1,1 @@
-"""How bits lie in memory: words, sequences, ranks and prefix sums."""
+"""Bits in memory: words, sequences, prefix codes and prefix sums."""

@@ -1,7 +1,7 @@
-"""A prefix code for a small alphabet: frequent symbols get short codes, none more than eight bits (Huffman).
+"""A Huffman code for a small alphabet, with codes of at most eight bits.
 
-Decoding is one look into a table of 256 entries by the next eight bits, and the table is what is stored: a reader
-builds nothing.
+Decoding is one look-up of the next eight bits in a table of 256 entries. The table itself is stored, so a reader builds
+nothing.
 """
 
 import heapq
@@ -20,7 +20,7 @@ _SYMBOL_BITS: Final = 8
 
 @dataclass(frozen=True)
 class PrefixCode:
-    """``codes[s]``, of ``lengths[s]`` bits, stands for symbol ``s``; a length of 0 marks one that does not occur."""
+    """``codes[s]``, of ``lengths[s]`` bits, is the code of symbol ``s``; length 0: it does not occur."""
 
     lengths: I64Array
     codes: U64Array
@@ -39,7 +39,7 @@ def decode_symbol(table: U64Array, codes: U64Array, position: int) -> int:
 
 
 def build_prefix_code(counts: I64Array) -> PrefixCode:
-    """The code for symbols that occur so often; at most 256 symbols."""
+    """The code for symbols with these counts; at most 256 symbols."""
     lengths = _code_lengths(counts)
     codes = np.zeros(len(counts), np.uint64)
     table = np.zeros(TABLE_SIZE, np.uint16)
@@ -47,7 +47,7 @@ def build_prefix_code(counts: I64Array) -> PrefixCode:
     for length in range(1, LONGEST_CODE_BITS + 1):
         next_code <<= 1
         for symbol in np.flatnonzero(lengths == length):
-            reversed_code = int(f"{next_code:0{length}b}"[::-1], 2)  # the first bit of a code lies lowest
+            reversed_code = int(f"{next_code:0{length}b}"[::-1], 2)  # the first bit of a code is the lowest
             codes[symbol] = reversed_code
             table[reversed_code :: 1 << length] = length << _SYMBOL_BITS | int(symbol)
             next_code += 1

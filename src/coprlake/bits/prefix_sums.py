@@ -1,12 +1,12 @@
-"""Prefix sums over small widths: where does element ``i`` of a sequence of variable widths begin, and how wide is it?
+"""Prefix sums over small widths: where element ``i`` of a sequence starts, and how wide it is.
 
 The paper (3.3) stores a total offset at an interval and the bit length of each entry in between. Here the lengths are
 kept in a prefix code, which leaves about 3 bits of each, and every `INTERVAL` entries there is a sample: the total so
 far, and the position in the codes. A look-up decodes half an interval of codes on average; only tokens that are present
 pay for it.
 
-Elements may also be *marked*: such a one has no bits, and what is known of it is how many marked ones came before it.
-Where there are any, a sample has that count as well.
+Elements may also be *marked*. A marked element has no bits; all that is known of it is how many marked ones precede it.
+If there are any, each sample has that count too.
 """
 
 from typing import Final, NamedTuple
@@ -20,7 +20,7 @@ from coprlake.kernel import I64Array, U8Array, U64Array, i64, kernel
 
 INTERVAL: Final = 128
 MARK: Final = 32
-"""Stands for a marked element in the place of its width; no other element is that wide."""
+"""The width of a marked element; no other element is that wide."""
 
 
 class PrefixSums(NamedTuple):
@@ -39,8 +39,8 @@ class PrefixSums(NamedTuple):
 def find_span(sums: PrefixSums, elements: U64Array, index: int) -> tuple[int, int, int]:
     """``(sum(unmarked widths[:index]), widths[index], count of MARK in widths[:index])``.
 
-    Something of the same types for an index that does not exist; three numbers that are not negative, the second below
-    256, for bytes that are damaged. `elements` is the sequence whose widths these are.
+    For an index that does not exist the result is undefined. For damaged bytes it is three numbers that are not
+    negative, the second below 256. `elements` is the sequence whose widths these are.
     """
     start_width, code_width = position_width(len(elements)), position_width(len(sums.codes))
     mark_width = bit_length(np.uint64(sums.mark_count))
@@ -87,13 +87,13 @@ def _encode(
 
 
 def sample_words(width_count: int, element_words: int, code_words: int, mark_count: int = 0) -> int:
-    """How many words the samples take for so many widths, so many of them marked, with sequences of so many words."""
+    """The number of words that the samples take."""
     sample_bits = position_width(element_words) + position_width(code_words) + mark_count.bit_length()
     return words_for(-(-width_count // INTERVAL) * sample_bits)
 
 
 def build_prefix_sums(widths: U8Array, element_words: int) -> PrefixSums:
-    """Store the widths, or marks, of a sequence that is so many words long."""
+    """Store the widths, or marks, of a sequence of `element_words` words."""
     counts = np.bincount(widths, minlength=1).astype(np.int64)
     mark_count = int(counts[MARK]) if len(counts) > MARK else 0
     code = build_prefix_code(counts)

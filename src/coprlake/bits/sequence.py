@@ -1,7 +1,7 @@
 """Bit sequences: numbers of any width, one after another, in an array of 64-bit words.
 
 Bit ``i`` of a sequence is bit ``i % 64`` of word ``i // 64``; a number's lowest bit comes first. Sequences come from
-files: reading outside of one gives 0, never a fault.
+files: reading outside one gives 0, never a fault.
 """
 
 from typing import Final
@@ -24,7 +24,7 @@ def low_mask(width: int) -> np.uint64:
 
 @kernel
 def read_bits(words: U64Array, position: int, width: int) -> np.uint64:
-    """The `width` (0 to 64) bits from `position` on, as a number; 0 if they are not all inside."""
+    """The `width` (0 to 64) bits at `position` as a number; 0 if some of them are outside."""
     if width <= 0 or position < 0 or position + width > len(words) << 6:
         return _ZERO
     index = position >> 6
@@ -37,7 +37,7 @@ def read_bits(words: U64Array, position: int, width: int) -> np.uint64:
 
 @kernel
 def write_bits(words: U64Array, position: int, width: int, value: np.uint64) -> None:
-    """Write the low `width` bits of `value` to bits that are 0 so far and inside."""
+    """Write the low `width` bits of `value` to bits that are inside and still 0."""
     if width <= 0:
         return
     index = position >> 6
@@ -50,10 +50,10 @@ def write_bits(words: U64Array, position: int, width: int, value: np.uint64) -> 
 
 @kernel
 def position_width(word_count: int) -> int:
-    """How many bits a position in a sequence of so many words takes, its end included."""
+    """The number of bits that a position in a sequence of `word_count` words takes, including its end."""
     return bit_length(np.uint64(word_count << 6))
 
 
 def words_for(bit_count: int) -> int:
-    """How many words hold so many bits."""
+    """The number of words that hold `bit_count` bits."""
     return (bit_count + 63) // 64

@@ -1,4 +1,4 @@
-"""Single 64-bit words: what the processor does in one instruction and NumPy has no name for."""
+"""Operations on 64-bit words that take one instruction and that NumPy lacks."""
 
 from typing import Any, Final
 

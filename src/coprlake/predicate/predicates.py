@@ -118,8 +118,8 @@ class Contains(_Text):
 class Term(_Text):
     """The value contains the text as a whole term.
 
-    The neighbouring characters belong to other classes than its own first and last character. The classes are letters and digits,
-    other printable ASCII, space and control characters, and everything that is not ASCII.
+    The neighbouring characters belong to other classes than its own first and last character. The classes are letters
+    and digits, other printable ASCII, space and control characters, and everything that is not ASCII.
     """
 
     __slots__ = ()

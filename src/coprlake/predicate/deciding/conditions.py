@@ -1,4 +1,4 @@
-"""One predicate without and, or, not, made ready: which strings and which typed values it accepts."""
+"""A single condition, prepared: which strings and which typed values it accepts."""
 
 from collections.abc import Sequence
 from typing import Final, Protocol
@@ -49,27 +49,27 @@ _SPELLS_NUMBER: Final = f"^(?:{NUMBER})$"
 
 
 class Condition(Protocol):
-    """What a predicate asks of a value. Answers for nulls have no meaning."""
+    """A condition on a value. Answers for nulls are undefined."""
 
     cost: int
-    """The cheaper go first."""
+    """Cheaper conditions go first."""
 
     def on_texts(self, texts: Texts, wanted: Mask | None) -> Mask:
-        """For each string whether it is accepted; where not `wanted`, anything will do."""
+        """Whether each string is accepted; values where not `wanted` are undefined."""
 
     def on_typed(self, column: pa.Array) -> Mask:
-        """For each row whether its value is accepted."""
+        """Whether the value of each row is accepted."""
 
 
 class _OnlyText:
-    """Text is asked for: other values have none."""
+    """A condition on text; other values never fulfil it."""
 
     def on_typed(self, column: pa.Array) -> Mask:
         return np.zeros(len(column), np.bool_)
 
 
 class _AnyText(_OnlyText):
-    """Every text is accepted."""
+    """Accepts every text."""
 
     cost = 1
 
@@ -78,7 +78,7 @@ class _AnyText(_OnlyText):
 
 
 class _Found(_OnlyText):
-    """The needle is somewhere in the text, and what stands around it is not barred."""
+    """The text contains the needle, between characters that the condition allows."""
 
     cost = 3
 
@@ -99,7 +99,7 @@ class _Found(_OnlyText):
 
 
 class _AtEdge(_OnlyText):
-    """The text begins or ends with the needle, or is it."""
+    """The text starts with, ends with, or equals the needle."""
 
     cost = 1
 
@@ -114,7 +114,7 @@ class _AtEdge(_OnlyText):
 
 
 class _Matching(_OnlyText):
-    """RE2 finds the pattern in the text; it looks only at texts with one of the literals, if there are any."""
+    """RE2 finds the pattern in the text; if literals are known, it runs only on texts that contain one."""
 
     cost = 20
 
@@ -144,7 +144,7 @@ class _Matching(_OnlyText):
 
 
 class _Equal:
-    """The whole value is one of these."""
+    """The whole value equals one of these."""
 
     cost = 2
 
@@ -188,14 +188,14 @@ class _Ordered:
         return np.asarray(found.fill_null(False).to_numpy(zero_copy_only=False), np.bool_)
 
     def _by_number(self, texts: Texts) -> Mask:
-        """By the numbers that the strings spell; others are not accepted."""
+        """Compare by the numbers that the strings spell; other strings are not accepted."""
         found = np.zeros(len(texts.strings), np.bool_)
         number = number_of(self._value)
         if number is None:
             return found
         spells = pa.compute.match_substring_regex(texts.strings, _SPELLS_NUMBER).fill_null(False)
         chosen = np.flatnonzero(spells.to_numpy(zero_copy_only=False))
-        spelled = pa.compute.utf8_ltrim(texts.strings.take(pa.array(chosen)), "+")  # Arrow reads no plus
+        spelled = pa.compute.utf8_ltrim(texts.strings.take(pa.array(chosen)), "+")  # Arrow does not read a plus sign
         found[chosen] = relates(spelled.cast(pa.float64()), self._operator, [float_of(number)])
         return found
 
@@ -204,7 +204,7 @@ class _Ordered:
 
 
 class _Present:
-    """There is a value."""
+    """The value is not null."""
 
     cost = 0
 
@@ -224,10 +224,10 @@ _RELATIONS: Final = {
 
 
 def new_condition(predicate: Leaf) -> Condition:
-    """The predicate, made ready.
+    """The predicate, prepared.
 
     Raises:
-        UsageError: a regular expression is none.
+        UsageError: a regular expression is not valid.
     """
     if isinstance(predicate, Exists):
         return _Present()

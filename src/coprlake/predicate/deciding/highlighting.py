@@ -1,4 +1,4 @@
-"""Where in a line does it match: spans for coloured output, a line at a time."""
+"""Finds the matching spans of a line, for coloured output."""
 
 import re
 from collections.abc import Iterator
@@ -39,14 +39,14 @@ _CLASSES: Final = {
 }
 _PHRASE_WORD: Final = "[0-9A-Za-z_]"
 _OPENING, _CLOSING = "\ue0f0", "\ue0f1"
-"""Of private use: no log line has them, and if one does, it stays without colour."""
+"""Private-use characters: a log line that contains one is shown without colour."""
 
 
 def highlights(predicate: Predicate, text: str) -> list[tuple[int, int]]:
-    """The spans of characters of a log line that matched, sorted, none touching another.
+    """The spans of characters that matched in a log line, sorted and not touching.
 
-    Only what is looked for in the content counts, and nothing that is negated. It does not decide anything: a line may
-    match without a span, and have spans without matching.
+    Only conditions on the content count, and none that are negated. This decides nothing: a line may match without a
+    span, and have spans without matching.
     """
     spans = sorted(span for leaf in _positive_leaves(predicate) for span in _spans(leaf, text) if span[0] < span[1])
     merged: list[tuple[int, int]] = []
@@ -84,7 +84,7 @@ def _spans(leaf: Leaf, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _source(leaf: Leaf) -> str:
-    """A pattern for Python, of literals with lookarounds only: it is fast on every line."""
+    """A Python pattern of literals and lookarounds only, which is fast on every line."""
     if isinstance(leaf, Contains):
         return re.escape(leaf.text)
     if isinstance(leaf, Prefix):
@@ -110,12 +110,12 @@ def _bordered(text: str, left: bool, right: bool) -> str:
 
 
 def _spans_of_regex(source: str, text: str) -> Iterator[tuple[int, int]]:
-    """By RE2, which is linear in the line whatever the pattern: it marks its matches, and the marks are counted."""
+    """Spans by RE2, which takes linear time for any pattern: it marks its matches, and the marks are read back."""
     if _OPENING in text or _CLOSING in text:
         return
     try:
         lines = pa.array([text])
-    except UnicodeEncodeError:  # bytes that are no text
+    except UnicodeEncodeError:  # not valid UTF-8
         return
     marked = pa.compute.replace_substring_regex(lines, source, rf"{_OPENING}\0{_CLOSING}")[0].as_py()
     for number, match in enumerate(re.finditer(f"{_OPENING}([^{_CLOSING}]*){_CLOSING}", marked)):

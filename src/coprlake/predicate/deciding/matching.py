@@ -1,4 +1,4 @@
-"""Which records match: the exact answer, for a batch at a time."""
+"""Decides exactly which records of a batch match."""
 
 from functools import cached_property
 from typing import Protocol
@@ -19,18 +19,18 @@ from coprlake.records import ATTRIBUTES, SCHEMA
 
 
 class Matcher:
-    """A predicate, made ready for the batches of one schema; any number of threads may use it.
+    """A predicate prepared for batches of one schema; any number of threads may use it.
 
     Args:
         predicate: what to look for.
-        schema: of the batches. Columns that a batch has besides `columns` do not matter, nor does their order.
+        schema: of the batches. A batch may have more columns than `columns`, in any order.
 
     Raises:
-        UsageError: a regular expression is none.
+        UsageError: a regular expression is not valid.
     """
 
     columns: tuple[str, ...]
-    """The columns that a batch must have for `mask`, in the order of the schema: what to read."""
+    """The columns to read for `mask`, in the order of the schema."""
 
     def __init__(self, predicate: Predicate, schema: pa.Schema) -> None:
         self._root = _compiled(predicate, schema)
@@ -38,19 +38,19 @@ class Matcher:
         self.columns = tuple(name for name in schema.names if name in needed)
 
     def mask(self, batch: pa.RecordBatch | pa.Table) -> Mask:
-        """For each row whether it matches."""
+        """Whether each row matches."""
         if isinstance(batch, pa.Table):
             parts = [self.mask(part) for part in batch.to_batches()] if self.columns else []
             return np.concatenate(parts) if parts else self._root.rows(_Rows(batch), None)
         return self._root.rows(_Rows(batch), None)
 
     def count(self, batch: pa.RecordBatch | pa.Table) -> int:
-        """How many rows match."""
+        """The number of rows that match."""
         return int(np.count_nonzero(self.mask(batch)))
 
 
 class _Rows:
-    """The columns of a batch, each opened once, whatever asks for it."""
+    """The columns of a batch, each decoded once."""
 
     def __init__(self, batch: pa.RecordBatch | pa.Table) -> None:
         self._batch = batch
@@ -69,11 +69,11 @@ class _Rows:
         return Attributes(self.column(ATTRIBUTES))
 
     def at(self, path: Path) -> Values:
-        """What a path leads to, with its rows; the path of a column leads to the column."""
+        """The values that a path leads to, with their rows; for a path without steps, the column."""
         return follow(whole(self.column(path.column)), path.steps)
 
     def leaves(self, path: Path) -> list[tuple[pa.Array, I64Array, Texts | None]]:
-        """All values inside of what a path leads to, their rows, and those of them that are text as such."""
+        """All values inside what a path leads to, with their rows, and the ones that are text."""
         found = self._leaves.get(path)
         if found is None:
             found = [
@@ -95,7 +95,7 @@ class _Rows:
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """The column as a type that can be computed with; dictionaries stay if they are of text."""
+    """The column as a type that Arrow can compute with; dictionaries of text stay."""
     column = plain(column)
     if pa.types.is_dictionary(column.type) and not is_text(column.type):
         column = column.dictionary_decode()
@@ -103,17 +103,17 @@ def _plain(column: pa.Array) -> pa.Array:
 
 
 class _Node(Protocol):
-    """A predicate, made ready."""
+    """A prepared predicate."""
 
     cost: int
     columns: tuple[str, ...]
 
     def rows(self, rows: _Rows, wanted: Mask | None) -> Mask:
-        """For each wanted row whether it matches; for the others the answer has no meaning."""
+        """Whether each wanted row matches; the values for other rows are undefined."""
 
 
 class _LeafNode:
-    """A condition on a field: on its column or path, and where that has no value, on the attribute of its name."""
+    """A condition on a field: on its column or path and, where that has no value, on the attribute of that name."""
 
     def __init__(self, predicate: Leaf, schema: pa.Schema) -> None:
         self._condition: Condition = new_condition(predicate)
@@ -162,7 +162,7 @@ class _LeafNode:
         return self._condition.on_typed(column)
 
     def _inside(self, rows: _Rows, path: Path, wanted: Mask | None) -> Mask:
-        """The rows in which some value inside is accepted."""
+        """The rows in which at least one value inside is accepted."""
         if self._is_exists and self._field != ALL_FIELDS:
             return _has_value_at(rows, path)
         found = np.zeros(rows.count, np.bool_)
@@ -178,7 +178,7 @@ class _LeafNode:
 
 
 def _has_text_inside(name: str, kind: pa.DataType) -> bool:
-    """Whether a column is nested and has text, other than the attributes, which are looked at by themselves."""
+    """Whether a column is nested and contains text; the attributes do not count, they are handled separately."""
     if not is_nested(kind) or (name == ATTRIBUTES and is_text_map(plain_type(kind))):
         return False
     return any(is_text(leaf) for leaf in leaf_types(kind))
@@ -199,7 +199,7 @@ def _has_value_at(rows: _Rows, path: Path) -> Mask:
 
 
 class _AllNode:
-    """All parts, the cheapest first, and each only where those before it left something."""
+    """All parts, cheapest first, each only on the rows that the ones before it accepted."""
 
     def __init__(self, parts: list[_Node]) -> None:
         self._parts = sorted(parts, key=lambda part: part.cost)
@@ -216,7 +216,7 @@ class _AllNode:
 
 
 class _AnyNode:
-    """Some part, the cheapest first, and each only where those before it found nothing."""
+    """At least one part, cheapest first, each only on the rows that the ones before it did not accept."""
 
     def __init__(self, parts: list[_Node]) -> None:
         self._parts = sorted(parts, key=lambda part: part.cost)
@@ -235,7 +235,7 @@ class _AnyNode:
 
 
 class _NotNode:
-    """Not the part."""
+    """The opposite of the part."""
 
     def __init__(self, part: _Node) -> None:
         self._part = part

@@ -1,13 +1,13 @@
-"""Times of any unit as numbers of microseconds."""
+"""Times of any unit in microseconds."""
 
 import numpy as np
 import pyarrow as pa
 
 
 def microseconds_of(times: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Times of any unit, or days, as numbers; nanoseconds are rounded down.
+    """Times of any unit, or dates, in microseconds; nanoseconds are rounded down.
 
-    What 64 bits cannot hold becomes the first or last number that they can: the order stays.
+    Times that do not fit into 64 bits become the first or last time that does, which keeps the order.
     """
     kind = times.type
     if pa.types.is_dictionary(kind):

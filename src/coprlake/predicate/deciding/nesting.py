@@ -1,4 +1,4 @@
-"""Values inside of structs, lists and maps, each with the row it belongs to, without a loop over rows."""
+"""Values inside structs, lists and maps, each with its row, without a loop over rows."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -16,19 +16,19 @@ from coprlake.tokens.fingerprint import as_bytes
 
 
 class Values(NamedTuple):
-    """Values of one type, and the row of each; a row may have any number of them, in order."""
+    """Values of one type with their row numbers, in order; a row may have any number of values."""
 
     array: pa.Array
     rows: I64Array
 
 
 def whole(column: pa.Array) -> Values:
-    """A column as it is: one value a row."""
+    """A column as it is: one value per row."""
     return Values(column, np.arange(len(column)))
 
 
 def follow(values: Values, steps: Sequence[Step]) -> Values:
-    """What a path leads to, of all rows that have it."""
+    """The values that a path leads to, for all rows that have any."""
     for step in steps:
         values = _opened(values)
         if isinstance(step, Member):
@@ -39,7 +39,7 @@ def follow(values: Values, steps: Sequence[Step]) -> Values:
 
 
 def leaves(values: Values) -> Iterator[Values]:
-    """All values inside that have no others inside: members, elements, and the values of maps without their keys."""
+    """All innermost values: struct members, list elements, and the values of maps, but not their keys."""
     values = _opened(values)
     kind = values.array.type
     if pa.types.is_struct(kind):
@@ -52,7 +52,7 @@ def leaves(values: Values) -> Iterator[Values]:
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """The values themselves, however they are encoded."""
+    """The values, decoded from dictionaries and the like."""
     if isinstance(column, pa.ExtensionArray):
         return plain(column.storage)
     if pa.types.is_run_end_encoded(column.type):
@@ -63,7 +63,7 @@ def plain(column: pa.Array) -> pa.Array:
 
 
 def _opened(values: Values) -> Values:
-    """The same without the lists around it."""
+    """The values without the lists around them."""
     array, rows = plain(values.array), values.rows
     while is_list(array.type):
         array, rows = _elements(array, rows)
@@ -79,7 +79,7 @@ def _elements(array: pa.Array, rows: I64Array) -> Values:
 
 
 def _entries(values: Values) -> tuple[pa.Array, Values]:
-    """The keys of all maps, and their values."""
+    """The keys and values of all maps."""
     array = values.array
     offsets = np.asarray(array.offsets.to_numpy(zero_copy_only=False), np.int64)
     (keys, items), places = _between(array, offsets, (array.keys, array.items))
@@ -87,7 +87,7 @@ def _entries(values: Values) -> tuple[pa.Array, Values]:
 
 
 def _between(array: pa.Array, offsets: I64Array, children: Sequence[pa.Array]) -> tuple[list[pa.Array], I64Array]:
-    """What lies between the offsets, and in which place of the array; what lies under a null has no meaning."""
+    """The values between the offsets, and which element each belongs to; values under a null do not count."""
     first, last = int(offsets[0]), int(offsets[-1])
     places = np.repeat(np.arange(len(array)), np.diff(offsets))
     found = [child.slice(first, last - first) for child in children]
@@ -98,7 +98,7 @@ def _between(array: pa.Array, offsets: I64Array, children: Sequence[pa.Array]) -
 
 
 def _of_key(values: Values, key: str) -> Values:
-    """The value that each map has for a key: the first, should it have several."""
+    """The value that each map has for a key; the first one, if there are several."""
     array = values.array
     keys, items = _entries(Values(array, np.arange(len(array))))
     binary = as_binary(_key_texts(plain(keys)))
@@ -112,10 +112,10 @@ def _of_key(values: Values, key: str) -> Values:
 
 
 def _key_texts(keys: pa.Array) -> pa.Array:
-    """Keys as a path names them: numbers, times and the like as text.
+    """Keys as a path spells them: numbers, times and so on as text.
 
     Raises:
-        UsageError: the keys are structs, lists or maps, which have no text.
+        UsageError: the keys are structs, lists or maps, which a path cannot spell.
     """
     if is_text(keys.type):
         return keys

@@ -1,4 +1,4 @@
-"""What the values of a partition alone say about a predicate."""
+"""Decides a predicate by the values of a partition alone, where they suffice."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from coprlake.records import SCHEMA
 
 
 def fields_of(predicate: Predicate) -> frozenset[str]:
-    """The fields that a predicate looks at."""
+    """The fields that a predicate uses."""
     found: set[str] = set()
     waiting = [predicate]
     while waiting:
@@ -25,7 +25,7 @@ def fields_of(predicate: Predicate) -> frozenset[str]:
 
 
 def decide(predicate: Predicate, constants: Mapping[str, pa.Scalar]) -> bool | None:
-    """Whether all records of the partition match, none does (False), or that depends on more than the partition."""
+    """True if all records of the partition match, False if none does, None if that depends on the records."""
     if isinstance(predicate, Not):
         inside = decide(predicate.part, constants)
         return None if inside is None else not inside

@@ -1,4 +1,4 @@
-"""Whether bytes that contain all text of a batch can hold a match: asked before the batch is decoded."""
+"""Checks undecoded bytes for a possible match, before a batch is decoded."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -12,13 +12,13 @@ from coprlake.predicate.patterns.literals import AllOf, AnyOf, Piece, Requiremen
 from coprlake.predicate.predicates import And, Or, Predicate, TextPredicate
 
 Screen: TypeAlias = Callable[[U8Array], bool]
-"""Whether a batch with these bytes may hold a match; True if that cannot be told."""
+"""Whether a batch with these bytes may contain a match; True if in doubt."""
 
 
 def screen_of(predicate: Predicate, field: str) -> Screen | None:
-    """The screen for the text of one field; None if nothing can be told from that.
+    """The screen for the text of one field; None if that text decides nothing.
 
-    Every text that a match must contain has to be in the bytes somewhere, whatever else is between the values.
+    Every text that a match must contain has to be somewhere in the bytes, whatever else is between the values.
     """
     if isinstance(predicate, And):
         screens = [screen for part in predicate.parts if (screen := screen_of(part, field)) is not None]
@@ -56,7 +56,7 @@ def _of_text(text: str) -> Screen | None:
 
 
 class _NeedleScreen:
-    """Looks for one text, in any case of its letters; a text that must have the case of the query is in there, too."""
+    """Looks for one text, ignoring case; this also finds a text whose case matters."""
 
     def __init__(self, needle: Needle) -> None:
         self._needle = needle

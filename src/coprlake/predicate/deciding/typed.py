@@ -1,7 +1,7 @@
-"""Comparison of columns that have a type of their own: numbers, truth values, moments and days.
+"""Comparison of typed columns: numbers, booleans, times and dates.
 
-Whole numbers, moments and days are integers of some unit. What they are compared with is an exact fraction of that
-unit, which is rounded to the side that keeps the answer right: no value is converted, none can overflow.
+Whole numbers, times and dates are integers of some unit. The other side of the comparison is an exact fraction of that
+unit, rounded to the side that keeps the answer right: no value is converted, so none can overflow.
 """
 
 import math
@@ -33,9 +33,9 @@ _DECIMAL_RELATIONS: Final = {
 
 
 def relates(column: pa.Array, relation: Relation, values: Sequence[Value]) -> Mask:
-    """For each row whether it has a value that stands in the relation to some of these.
+    """Whether the value of each row compares as asked with at least one of these values.
 
-    Values that cannot be compared with this type of column are left out; a null relates to nothing.
+    Values that cannot be compared with this type of column are ignored, and a null never compares.
     """
     if pa.types.is_decimal(column.type):
         return _relates_decimals(column, relation, values)
@@ -51,12 +51,12 @@ def relates(column: pa.Array, relation: Relation, values: Sequence[Value]) -> Ma
 
 
 def valid_rows(column: pa.Array) -> Mask:
-    """For each row whether it has a value."""
+    """Whether each row has a value."""
     return np.asarray(column.is_valid().to_numpy(zero_copy_only=False), np.bool_)
 
 
 def _numbers(column: pa.Array) -> npt.NDArray[Any] | None:
-    """The column as numbers of its unit, nulls as anything; None for types that have no order here."""
+    """The column as numbers of its unit, undefined where null; None for types without an order here."""
     kind = column.type
     if pa.types.is_boolean(kind):
         column = column.cast(pa.uint8())
@@ -87,9 +87,9 @@ def _comparable(kind: pa.DataType, value: Value) -> int | float | Fraction | Non
 
 
 def _relates_decimals(column: pa.Array, relation: Relation, values: Sequence[Value]) -> Mask:
-    """As whole numbers of the last place, and exactly: a float cannot hold what a decimal can.
+    """Compare decimals exactly, as whole numbers of their last place: a float cannot hold what a decimal can.
 
-    A float in a query is the decimal number that it is written as.
+    A float in a query means the decimal number that it is written as.
     """
     found = np.zeros(len(column), np.bool_)
     for value in values:
@@ -105,7 +105,7 @@ def _relates_decimals(column: pa.Array, relation: Relation, values: Sequence[Val
 
 
 def _written(value: Value, number: float) -> str:
-    """The number as the query has it; one with an exponent, which may be endless, as the nearest float."""
+    """The number as written in the query; with an exponent, which may be huge, the nearest float."""
     return value if isinstance(value, str) and "e" not in value.lower() else repr(number)
 
 
@@ -135,7 +135,7 @@ def _related(numbers: npt.NDArray[Any], relation: Relation, bound: Any) -> Mask:
 
 
 def _is_finite(number: int | float | Fraction) -> bool:
-    """`math.isfinite` does not take integers that no float can hold."""
+    """`math.isfinite`, also for integers too large for a float."""
     return not isinstance(number, float) or math.isfinite(number)
 
 
@@ -146,7 +146,7 @@ def _relates_integers(numbers: npt.NDArray[Any], relation: Relation, sought: lis
         fitting = [number for number in whole if limits.min <= number <= limits.max]
         return np.isin(numbers, np.array(fitting, numbers.dtype))
     (number,) = sought
-    if number != number:  # only what is not a number
+    if number != number:  # only NaN
         return np.zeros(len(numbers), np.bool_)
     if number > limits.max:
         return np.full(len(numbers), relation in ("<", "<="))

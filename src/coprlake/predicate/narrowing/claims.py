@@ -1,7 +1,7 @@
 """Whether a predicate decides the answer, or only narrows it.
 
-A bare predicate does not say which. Code that hands a predicate to a reader wraps it in one of these two types. An exact
-predicate is also necessary; a necessary one is never exact, and nothing here converts it.
+A bare predicate does not say which. Code that hands a predicate to a reader wraps it in one of these two types. An
+exact predicate is also necessary; a necessary one is never exact, and nothing here converts it.
 """
 
 from dataclasses import dataclass

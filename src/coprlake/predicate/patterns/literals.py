@@ -1,8 +1,8 @@
 r"""The literal pieces that every match of a regular expression contains.
 
-The text between two pieces is unknown, but often not entirely: next to ``\s`` or ``^`` a word is whole, and a whole word
-rules out far more than its grams. So the characters that can be next to each piece are tracked, as a set of classes; an
-end is closed if the class of its own character is not in the set.
+The text between two pieces is unknown, but often not entirely: next to ``\s`` or ``^`` a word is whole, and a whole
+word rules out far more than its grams. So the characters that can be next to each piece are tracked, as a set of
+classes; an end is closed if the class of its own character is not in the set.
 """
 
 from collections.abc import Iterable
