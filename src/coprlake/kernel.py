@@ -119,9 +119,9 @@ def _words_at_in_kernel(_typing: Any, _address: Any, _word_count: Any) -> Any:
 
 
 words_at: Callable[[int, int], U64Array] = _words_at if config.DISABLE_JIT else _words_at_in_kernel
-"""The words from an address on, so many of them: how one kernel call looks into many mapped files.
+"""The `word_count` words at an address: how one kernel call reads many mapped files.
 
-Only inside kernels. The caller keeps the memory alive and vouches for the length.
+Only inside kernels. The caller keeps the memory alive and guarantees the length.
 """
 
 
