@@ -4,7 +4,6 @@ import contextlib
 import csv
 import io
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ import pyarrow as pa
 from coprlake.cli.printing.harmless import harmless, harmless_json, one_line
 from coprlake.cli.printing.row_values import cell, is_text, moments, plain_values, raw_texts, values
 from coprlake.errors import UsageError
+from coprlake.files import written_aside
 from coprlake.records import CONTENT, LOGLEVEL, SOURCE, TIMESTAMP
 
 if TYPE_CHECKING:
@@ -313,10 +313,5 @@ def destination(path: str | None) -> Iterator[IO[bytes]]:
         with target.open("wb") as file:
             yield file
         return
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            yield file
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with written_aside(path, synced=False) as unfinished, Path(unfinished).open("wb") as file:
+        yield file
