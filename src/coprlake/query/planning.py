@@ -11,12 +11,12 @@ from coprlake.kernel import I64Array
 from coprlake.predicate.deciding.partitions import decide, fields_of
 from coprlake.predicate.narrowing.claims import Necessary
 from coprlake.predicate.narrowing.demand import ALWAYS_POSSIBLE, NEVER, NO_SKETCHES, Demand, demand_of
-from coprlake.predicate.narrowing.required import Profile
 from coprlake.query.report import SearchReport
 from coprlake.records import TIMESTAMP
 from coprlake.segment.searchable import Searchable, is_before
 from coprlake.sketch.algebra import Program
 from coprlake.storage.snapshot import Snapshot
+from coprlake.tokens.profile import Profile
 
 FOREVER = (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
 

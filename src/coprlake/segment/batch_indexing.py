@@ -10,10 +10,10 @@ from coprlake.config import FULL_SIGNATURE_BITS, PAPER_SIGNATURE_BITS, RULES, SI
 from coprlake.kernel import U32Array
 from coprlake.predicate.deciding.batch_texts import as_binary
 from coprlake.predicate.deciding.nesting import leaves, whole
-from coprlake.predicate.narrowing.required import Indexed
 from coprlake.predicate.paths import is_nested, leaf_types
 from coprlake.records import ATTRIBUTES, CONTENT
 from coprlake.segment.sidecar import FIELD_LIMIT, UNINDEXED, Description, IndexPlan, kind_of
+from coprlake.tokens.profile import Indexed
 from coprlake.tokens.rules import rule_set
 from coprlake.tokens.scanner import BatchScanner
 

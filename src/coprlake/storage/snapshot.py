@@ -10,11 +10,11 @@ import pyarrow as pa
 from coprlake.errors import CorruptSketchError, UnreadableTableError
 from coprlake.files import Folder
 from coprlake.kernel import I64Array, U8Array, U64Array
-from coprlake.predicate.narrowing.required import Profile
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
 from coprlake.sketch.algebra import Program
 from coprlake.sketch.immutable import DAMAGED, MIGHT, find_in_sketches
 from coprlake.storage.partitioning import constants
+from coprlake.tokens.profile import Profile
 
 CHECK_SECONDS: Final = 1.0
 """How long a mapped sketch is taken to be as long as it was (`coprlake.unchanging`)."""
