@@ -17,9 +17,10 @@ from deltalake import DeltaTable
 
 from coprlake.errors import ConflictError, CoprlakeError, UsageError
 from coprlake.predicate.build import at_least, contains, equals, exists, one_of
+from coprlake.query.time_bounds import microseconds
 from coprlake.segment.mutable import SegmentOptions
 from coprlake.segment.sidecar import sidecar_name
-from coprlake.table import Table, create_table, microseconds, open_table, table_exists
+from coprlake.table import Table, create_table, open_table, table_exists
 
 SMALL = SegmentOptions(batch_bytes=100, slot_count=4)
 NOON = datetime(2024, 6, 1, 12, tzinfo=UTC)

@@ -32,12 +32,13 @@ from coprlake.query.limits import Deadline, Limits
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
 from coprlake.query.querying import Catalog, Query, QueryReport, as_result
+from coprlake.query.time_bounds import Time, microseconds
 from coprlake.records import ATTRIBUTES, TIMESTAMP
 from coprlake.spark.jobs.searching import plan_candidates
 from coprlake.spark.runtime.failures import explained as explained_failure
 from coprlake.spark.source.filter_expressions import named
 from coprlake.spark.source.open_tables import opened
-from coprlake.table import Table, Time, microseconds
+from coprlake.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
