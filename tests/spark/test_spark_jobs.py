@@ -35,18 +35,9 @@ from coprlake.spark.jobs.task_progress import Done, TaskProgress
 from coprlake.spark.streams.folder_stream import stream_folder
 from coprlake.spark.streams.streaming import BatchReport, StreamSettings
 from coprlake.table import Table, create_table, open_table
-from coprlake.testing.conformance import (
-    ID,
-    SMALL,
-    Stored,
-    check_law,
-    expected_rows,
-    numbered,
-    plain,
-    record_batch,
-    several_segments,
-)
+from coprlake.testing.conformance import check_law, expected_rows, plain
 from coprlake.testing.predicate_strategies import Row, predicates, rows, texts_in
+from coprlake.testing.store_variants import ID, SMALL, Stored, numbered, record_batch, several_segments
 from tests.spark_sessions import QUIET, data_files, ids
 
 pytestmark = [pytest.mark.slow, *QUIET]
