@@ -3,7 +3,14 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import coprlake
+import coprlake.spark
 
 SOURCE = Path(__file__).parent.parent / "src" / "coprlake"
 MOST_LINES_OF_A_FILE = 500
@@ -61,3 +68,18 @@ def test_two_modules_share_a_name_only_if_they_play_the_same_part() -> None:
     shared = {name: sorted(own) for name, own in places.items() if len(own) > 1}
     assert not {name: own for name, own in shared.items() if name not in SAME_PART_IN_TWO_PLACES}
     assert all(len(own) == 2 for own in shared.values()), shared
+
+
+@pytest.mark.parametrize("package", [coprlake, coprlake.spark], ids=lambda package: package.__name__)
+def test_type_checkers_see_the_public_names_where_they_are_loaded_from(package: ModuleType) -> None:
+    assert package.__file__ is not None
+    stub = ast.parse(Path(package.__file__).with_suffix(".pyi").read_text())
+    named = {
+        alias.name: f"{package.__name__}.{node.module}"
+        for node in ast.walk(stub)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert sorted(named) == sorted(package.__all__)
+    for name, module in named.items():
+        assert getattr(package, name) is getattr(import_module(module), name), name
