@@ -777,7 +777,7 @@ def test_delta_rs_reads_the_same_records(shared: Table) -> None:
 
 def test_duckdb_reads_the_same_records(shared: Table) -> None:
     path = f"{shared.uri}/day=*/*.parquet"
-    found = duckdb.sql(
+    found = duckdb.execute(
         "select id, source, content, epoch_us(timestamp), day::text "
         f"from read_parquet('{path}', hive_partitioning=true) order by id"
     ).fetchall()

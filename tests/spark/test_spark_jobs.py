@@ -617,7 +617,7 @@ def check_engines(spark: SparkSession, path: Path) -> int:
     expected = open_table(path).search().count()
     assert delta.to_pyarrow_table(columns=["content"]).num_rows == expected
     counts = [
-        duckdb.sql(f"SELECT count(content) FROM read_parquet({files!r}, union_by_name=true)").fetchall()[0][0],
+        duckdb.execute(f"SELECT count(content) FROM read_parquet({files!r}, union_by_name=true)").fetchall()[0][0],
         spark.read.parquet(*[file.removeprefix("file://") for file in files]).count(),
         lake.search(spark, path).count(),
     ]

@@ -168,7 +168,7 @@ def _unescaped(body: str) -> str:
 
 
 @v_args(meta=True)
-class _Builder(Transformer_NonRecursive):  # type: ignore[misc]
+class _Builder(Transformer_NonRecursive[Any, Any]):
     """Makes the nodes; knows how deep each of them is."""
 
     def _deep(self, node: Any, *children: Any) -> Any:

@@ -131,7 +131,9 @@ class Dialect:
         """Not."""
         return exp.Not(this=exp.Paren(this=value))
 
-    def binary(self, kind: type[exp.Expression], left: exp.Expression, right: exp.Expression) -> exp.Expression:
+    def binary(
+        self, kind: type[exp.Expression] | type[exp.Binary], left: exp.Expression, right: exp.Expression
+    ) -> exp.Expression:
         """Two operands, in parentheses."""
         return exp.Paren(this=kind(this=left, expression=right))
 
@@ -245,7 +247,7 @@ class Dialect:
         raise NotImplementedError
 
 
-class _DuckGenerator(DuckDB.Generator):  # type: ignore[misc]
+class _DuckGenerator(DuckDB.Generator):  # type: ignore[misc, valid-type]
     def lambda_sql(self, expression: exp.Lambda, arrow_sep: str = "->", wrap: bool = True) -> str:
         names = ", ".join(self.sql(name) for name in expression.expressions)
         return f"LAMBDA {names}: {self.sql(expression, 'this')}"
@@ -296,7 +298,7 @@ class DuckDialect(Dialect):
         return self.call("range", count)
 
 
-class _SparkGenerator(Spark.Generator):  # type: ignore[misc]
+class _SparkGenerator(Spark.Generator):  # type: ignore[misc, valid-type]
     def trycast_sql(self, expression: exp.TryCast) -> str:
         return f"TRY_CAST({self.sql(expression, 'this')} AS {self.sql(expression, 'to')})"
 
