@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coprlake.kernel import U8Array, U64Array, i64, kernel
-from coprlake.language.functions.text.text_scanning import Texts, views
+from coprlake.language.functions.text.text_scanning import views
+from coprlake.text.arrow_strings import Strings
 
 _P1: Final = np.uint64(0x9E3779B185EBCA87)
 _P2: Final = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -121,7 +122,7 @@ def _hash_32(data: U8Array, start: int, end: int) -> np.uint64:
 
 
 @kernel
-def hash_texts(texts: Texts, bits: int, out: U64Array) -> None:
+def hash_texts(texts: Strings, bits: int, out: U64Array) -> None:
     """``out[i] = xxhash(text)``, of 32 or 64 bits."""
     for row in range(len(out)):
         start, end = i64(texts.starts[row]), i64(texts.starts[row + 1])
