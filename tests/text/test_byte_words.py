@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from coprlake.text.byte_classes import is_digit, is_letter
@@ -31,9 +31,12 @@ def test_the_first_mark_is_the_first_zero(data: bytes) -> None:
         assert (marks & -marks).bit_length() == 8 * (data.index(0) + 1)
 
 
-@given(st.text(alphabet="a\n\x0b\t\x8a", max_size=40).map(str.encode), st.data())
-def test_where_a_line_ends(text: bytes, draw: st.DataObject) -> None:
-    end = draw.draw(st.integers(0, len(text)))
-    at = draw.draw(st.integers(0, end))
+@given(
+    st.text(alphabet="a\n\x0b\t\x8a", max_size=40).map(str.encode), st.tuples(st.integers(0, 80), st.integers(0, 80))
+)
+@example(b"a" * 30 + b"\n", (3, 31))
+@example(b"a" * 30 + b"\n", (3, 30))
+def test_where_a_line_ends(text: bytes, bounds: tuple[int, int]) -> None:
+    at, end = sorted(min(bound, len(text)) for bound in bounds)
     found = text.find(b"\n", at, end)
     assert line_end(np.frombuffer(text, np.uint8), at, end) == (end if found < 0 else found)
