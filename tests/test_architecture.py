@@ -12,6 +12,7 @@ import coprlake
 SOURCE = Path(__file__).parent.parent / "src" / "coprlake"
 LAYERS = [
     {"config", "errors", "files", "kernel", "kernel_sources", "records", "table_formats", "unchanging"},
+    {"text"},
     {"bits"},
     {"sketch", "tokens"},
     {"predicate"},
