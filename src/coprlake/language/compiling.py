@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from coprlake.language import plan, syntax
+from coprlake.language.binding.session import Session
 from coprlake.language.commands import catalog  # noqa: F401
 from coprlake.language.commands.pipeline import Pipeline
 from coprlake.language.commands.sources import until_now
 from coprlake.language.depth import deep_calls
-from coprlake.language.expressions import Session
 from coprlake.language.parsing import parse
 from coprlake.language.plan import Expr, Scan
 from coprlake.language.pruning import Pruning, pruning

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from coprlake.language import syntax
+from coprlake.language.binding.calls import invoke
 from coprlake.language.commands.pipeline import Pipeline, items, on, some, text_of
 from coprlake.language.commands.registry import command
 from coprlake.language.functions.catalog import FUNCTIONS
@@ -118,7 +119,7 @@ def _search_condition(pipeline: Pipeline, scope: Scope, node: syntax.Value, exac
     if isinstance(node, syntax.Binary) and node.operator == "~" and exact:
         expressions = pipeline.expressions(scope)
         sides = [expressions.bind(node.left), expressions.bind(node.right), Constant(True, BOOLEAN)]
-        return expressions.invoke(FUNCTIONS["~"], sides, node.span)
+        return invoke(pipeline.session, FUNCTIONS["~"], sides, node.span)
     return pipeline.expressions(scope).condition(node)
 
 
@@ -140,12 +141,11 @@ def _anywhere(pipeline: Pipeline, scope: Scope, term: str, exact: bool, span: sy
             f"search does not look into {', '.join(unsearched)}: the language has no type for what is there; "
             "the command search has (--all-fields)"
         )
-    expressions = pipeline.expressions(scope)
     sides: list[Expr] = []
     for value in scope.fields.values():
         if value.type.kind in ("string", "long", "double", "ip", "array", "record", "map"):
             wanted = [value, Constant(term, STRING), Constant(exact, BOOLEAN)]
-            sides.append(expressions.invoke(FUNCTIONS["search term"], wanted, span))
+            sides.append(invoke(pipeline.session, FUNCTIONS["search term"], wanted, span))
     wrapped = tuple(Apply(operators.IS_TRUE, (side,), BOOLEAN) for side in sides)
     marked = (Constant(term, STRING), Constant(exact, BOOLEAN))
     return Apply(FUNCTIONS["search anywhere"], (*marked, *wrapped), BOOLEAN)
