@@ -64,6 +64,9 @@ class Profile:
     complete: bool
     typed: frozenset[str] = frozenset({TIMESTAMP, DAY})
 
+    def __hash__(self) -> int:
+        return hash((frozenset(self.fields), self.complete, self.typed))
+
 
 class Pruning(NamedTuple):
     """The batches to look at, as an expression over tokens, and why they are not fewer."""
