@@ -24,7 +24,7 @@ from coprlake.language.plan import (
     Ref,
     Scan,
     Sort,
-    inputs,
+    nodes,
 )
 from coprlake.language.scope import Scope
 from coprlake.language.syntax import Argument, Command
@@ -125,10 +125,9 @@ def _search_condition(pipeline: Pipeline, scope: Scope, node: syntax.Value, exac
 
 def _unshown(node: Node) -> Iterator[str]:
     """The columns of the tables that no field shows."""
-    if isinstance(node, Scan):
-        yield from node.unshown
-    for part in inputs(node):
-        yield from _unshown(part)
+    for part in nodes(node):
+        if isinstance(part, Scan):
+            yield from part.unshown
 
 
 def _anywhere(pipeline: Pipeline, scope: Scope, term: str, exact: bool, span: syntax.Span) -> Expr:
