@@ -7,7 +7,7 @@ program grows with the pattern and not with the ways to look at it.
 
 import struct
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -67,7 +67,8 @@ class Site(NamedTuple):
     zone: str | None
 
 
-class Follow(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Follow:
     """What comes next and has to match, and what comes behind that."""
 
     node: Node
@@ -98,8 +99,8 @@ class _Compiler:
         self.ranges: list[int] = []
         self.sites: list[Site] = []
         self.late: list[Callable[[], None]] = []  # leaves and fields that stand behind the code
-        self.follows: dict[tuple[int, int], list[Follow | None]] = {}
-        self.routines: dict[tuple[int, int], list[list[int]]] = {}
+        self.follows: dict[tuple[Sequence, Follow | None], list[Follow | None]] = {}
+        self.routines: dict[tuple[Node, Follow | None], list[list[int]]] = {}
         self.queue: list[tuple[Follow, list[list[int]]]] = []
 
     def emit(self, code: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0, *, site: int = -1) -> list[int]:
@@ -166,7 +167,7 @@ class _Compiler:
 
     def _follows(self, sequence: Sequence, follow: Follow | None) -> list[Follow | None]:
         """What has to match behind each node. The same object for the same question: subroutines are known by it."""
-        key = (id(sequence), id(follow))
+        key = (sequence, follow)
         if key not in self.follows:
             out: list[Follow | None] = []
             for node in reversed(sequence):
@@ -282,7 +283,7 @@ class _Compiler:
 
     def _routine(self, follow: Follow) -> list[list[int]]:
         """The calls of the subroutine for what follows, to be completed when it has its place."""
-        key = (id(follow.node), id(follow.then))
+        key = (follow.node, follow.then)
         if key not in self.routines:
             self.routines[key] = []
             self.queue.append((follow, self.routines[key]))

@@ -13,6 +13,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.spark import Spark
 
 from coprlake.language.functions.array_functions import Kernel
+from coprlake.language.sql.rendering import rendered
 from coprlake.language.types import Type, member_names
 
 _CARRIED: Final = {
@@ -266,7 +267,7 @@ class DuckDialect(Dialect):
 
     def render(self, tree: exp.Expression, *, pretty: bool = False) -> str:
         """The text of the SQL."""
-        return _DuckGenerator(dialect="duckdb", identify=True, pretty=pretty, comments=False).generate(tree)
+        return rendered(_DuckGenerator(dialect="duckdb", identify=True, pretty=pretty, comments=False), tree)
 
     def quotient(self, left: exp.Expression, right: exp.Expression) -> exp.Expression:
         """Whole numbers, rounded to zero."""
@@ -323,7 +324,7 @@ class SparkDialect(Dialect):
 
     def render(self, tree: exp.Expression, *, pretty: bool = False) -> str:
         """The text of the SQL."""
-        return _SparkGenerator(dialect="spark", identify=True, pretty=pretty, comments=False).generate(tree)
+        return rendered(_SparkGenerator(dialect="spark", identify=True, pretty=pretty, comments=False), tree)
 
     def quotient(self, left: exp.Expression, right: exp.Expression) -> exp.Expression:
         """Whole numbers, rounded to zero."""

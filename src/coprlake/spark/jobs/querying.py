@@ -18,7 +18,6 @@ from sqlglot import exp
 
 from coprlake.errors import CoprlakeError, QueryLimitError
 from coprlake.language.compiling import Compiled
-from coprlake.language.depth import deep_calls
 from coprlake.language.functions.array_functions import Kernel
 from coprlake.language.plan import Column
 from coprlake.language.sql.dialect import SparkDialect
@@ -115,8 +114,7 @@ class SparkQuery(Query):
                 )
             return node
 
-        with deep_calls():
-            report.sql = lowered.dialect.render(lowered.tree.transform(put, copy=False))
+        report.sql = lowered.dialect.render(lowered.tree.transform(put, copy=False))
         try:
             with self._guarded(Deadline(None)):
                 return self._spark.sql(report.sql)
