@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from coprlake.config import RuleSet
     from coprlake.errors import (
         ConflictError,
         CoprlakeError,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES = {
+    "coprlake.config": ("RuleSet",),
     "coprlake.errors": (
         "ConflictError",
         "CoprlakeError",
@@ -158,6 +160,7 @@ __all__ = [
     "QueryError",
     "QueryLimitError",
     "ReadOptions",
+    "RuleSet",
     "SealedSketch",
     "Search",
     "SegmentOptions",

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from coprlake.config import MEMORY_LIMIT_BYTES, MERGEABLE_BYTES, POSTING_LIMIT, Rules
+from coprlake.config import MEMORY_LIMIT_BYTES, MERGEABLE_BYTES, POSTING_LIMIT, RuleSet
 from coprlake.errors import FormatError
 from coprlake.files import Folder
 from coprlake.segment.assigner import record_bytes
@@ -14,7 +14,6 @@ from coprlake.segment.sidecar import IndexPlan, encode_sidecar, sidecar_name
 from coprlake.sketch.sealing import encode
 from coprlake.sketch.spilling import SketchWriter
 from coprlake.storage.progress import Progress
-from coprlake.tokens.rules import RULE_SETS
 
 
 @dataclass
@@ -42,7 +41,7 @@ def index(
     segments: Sequence[SealedSegment],
     *,
     plan: IndexPlan | None = None,
-    rules: Rules | None = None,
+    rules: RuleSet | None = None,
     rebuild: bool = False,
     progress: Progress | None = None,
 ) -> IndexReport:
@@ -68,7 +67,7 @@ def index(
     return report
 
 
-def _is_sound(segment: SealedSegment, rules: Rules | None) -> bool:
+def _is_sound(segment: SealedSegment, rules: RuleSet | None) -> bool:
     """Whether the sidecar is there, passes every check, and is of these rules if any are given."""
     try:
         _ = segment.footer  # may find that the sidecar is of other data
@@ -96,7 +95,7 @@ def _index_segment(folder: Folder, segment: SealedSegment, plan: IndexPlan, repo
             for fingerprints in indexer.tokens(records):
                 sketch.insert(fingerprints, batch)
         bits = signature_bits(plan.rules, mergeable=raw_bytes < MERGEABLE_BYTES)
-        pieces, _ = encode(sketch.merged(), signature_bits=bits, rules=RULE_SETS[plan.rules])
+        pieces, _ = encode(sketch.merged(), signature_bits=bits, rules=plan.rules)
     entry = segment.entry
     description = indexer.describe(entry.name, entry.data_bytes, segment.footer.row_count, batch_count, raw_bytes)
     sidecar = encode_sidecar(pieces, replace(description, modified_ns=entry.modified_ns))

@@ -35,7 +35,6 @@ from coprlake.storage.partitioning import fresh_name, log_text
 from coprlake.storage.progress import Progress
 from coprlake.storage.segmenter import remove_segment
 from coprlake.storage.snapshot import Snapshot
-from coprlake.tokens.rules import RULE_SETS
 
 
 @dataclass
@@ -224,7 +223,7 @@ class SegmentMerger:
         data_bytes = written_bytes(self._folder, self.name)
         merged = time.perf_counter()
         bits = signature_bits(self._plan.rules, mergeable=not self._full and self._raw_bytes < MERGEABLE_BYTES)
-        pieces, sketch_report = encode(self._sketch, signature_bits=bits, rules=RULE_SETS[self._plan.rules])
+        pieces, sketch_report = encode(self._sketch, signature_bits=bits, rules=self._plan.rules)
         sidecar = encode_sidecar(pieces, self._description(data_bytes))
         with removals_noticed(self._folder, self.name):
             self._folder.write(sidecar_name(self.name), sidecar)

@@ -9,7 +9,7 @@ from coprlake.cli.printing import figures
 from coprlake.cli.printing.json_reports import echo_json
 from coprlake.cli.printing.notices import color_option, note, warn_each
 from coprlake.cli.printing.progress_bar import job_bar, progress_bar
-from coprlake.config import Rules
+from coprlake.config import RuleSet
 
 
 @click.command(
@@ -33,7 +33,7 @@ def index(
     ctx: click.Context,
     table: str,
     grams: tuple[str, ...],
-    rules: Rules | None,
+    rules: RuleSet | None,
     rebuild: bool,
     engine: Engine,
     as_json: bool,

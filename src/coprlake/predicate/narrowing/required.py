@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
+from coprlake.config import RuleSet
 from coprlake.kernel import U32Array
 from coprlake.predicate.paths import is_path, key_in, prefixes
 from coprlake.predicate.patterns.literals import NO_REQUIREMENT, AllOf, Piece, Requirement, required_literals
@@ -38,13 +39,17 @@ from coprlake.records import ATTRIBUTES, DAY, TIMESTAMP
 from coprlake.sketch import algebra
 from coprlake.sketch.algebra import ANYTHING, NOTHING, Expression, Token, all_of, any_of
 from coprlake.tokens.required_tokens import piece_tokens, value_tokens
-from coprlake.tokens.rules import WORDS
 
 
 class Indexed(NamedTuple):
-    """How all text of a field was indexed: by which rules, and each value as a token of its own or not."""
+    """How all text of a field was indexed.
 
-    rules: int
+    Attributes:
+        rules: the rule set; None if the field is indexed by whole words only.
+        whole_values: whether each value is also one token.
+    """
+
+    rules: RuleSet | None
     whole_values: bool
 
 
@@ -239,4 +244,4 @@ def _reason(predicate: Leaf, field: str, indexed: Indexed) -> str:
     requirement = required_text(predicate) if not isinstance(predicate, Equals | OneOf | Compare | Exists) else None
     if requirement == NO_REQUIREMENT:
         return "no literal that every match has"
-    return "shorter than 3 letters" if indexed.rules > WORDS else f"cuts words, and {field} is indexed by whole words"
+    return f"cuts words, and {field} is indexed by whole words" if indexed.rules is None else "shorter than 3 letters"
