@@ -115,7 +115,7 @@ def run_ingest(logs: Path, table_folder: Path, way: str) -> dict[str, Any]:
         "ingest_seconds": report.seconds,
         "seal_seconds": written.seconds_by_phase["seal sketch"],
         "raw_bytes": report.raw_bytes,
-        "index_percent": 100 * report.sketch_bytes / report.raw_bytes,
+        "index_percent": 100 * report.index_bytes / report.raw_bytes,
         "batches": sum(segment.batch_count for segment in written.segments),
         "segments": len(written.segments),
     }

@@ -486,7 +486,7 @@ def test_reports_of_writes_add_up(table: Table) -> None:
     assert report.version == 2  # a column came first
     for segment in report.segments:
         assert segment.data_bytes == Path(table.uri, segment.name).stat().st_size
-        assert segment.sketch_bytes == Path(table.uri, sidecar_name(segment.name)).stat().st_size
+        assert segment.index_bytes == Path(table.uri, sidecar_name(segment.name)).stat().st_size
         assert segment.batch_count > 1
         assert segment.first_time <= segment.last_time
     assert report.data_bytes == sum(segment.data_bytes for segment in report.segments)
@@ -735,7 +735,7 @@ def test_index_writes_what_is_missing(table: Table) -> None:
     report = fresh.index()
     assert report.indexed == fresh.info().segments
     assert report.raw_bytes == fresh.info().raw_bytes
-    assert report.sketch_bytes == fresh.info().index_bytes
+    assert report.index_bytes == fresh.info().index_bytes
     assert fresh.verify(deep=True).is_sound
     assert fresh.index(rebuild=True).indexed == fresh.info().segments
 

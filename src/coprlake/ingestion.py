@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from coprlake.config import SEGMENT_BYTES
+from coprlake.deprecation import Renamed
 from coprlake.intake.reading import Intake, IntakeReport
 from coprlake.segment.assigner import as_one_chunk
 from coprlake.storage.writer import WriteReport
@@ -50,9 +51,11 @@ class IngestReport:
         return sum(report.data_bytes for report in self.written)
 
     @property
-    def sketch_bytes(self) -> int:
+    def index_bytes(self) -> int:
         """Of the sidecars."""
-        return sum(report.sketch_bytes for report in self.written)
+        return sum(report.index_bytes for report in self.written)
+
+    sketch_bytes = Renamed("index_bytes")
 
 
 class Appendable(Protocol):

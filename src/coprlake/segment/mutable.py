@@ -24,6 +24,7 @@ from coprlake.config import (
     SLOT_COUNT,
     RuleSet,
 )
+from coprlake.deprecation import Renamed
 from coprlake.errors import UsageError
 from coprlake.files import Folder, storage_error
 from coprlake.kernel import I64Array
@@ -67,14 +68,17 @@ class SegmentReport:
     data_bytes: int
     first_time: int
     last_time: int
-    sketch_bytes_by_part: dict[str, int] = field(default_factory=dict)
+    index_bytes_by_part: dict[str, int] = field(default_factory=dict)
     seconds_by_phase: dict[str, float] = field(default_factory=dict)
     spill_count: int = 0
 
+    sketch_bytes = Renamed("index_bytes")
+    sketch_bytes_by_part = Renamed("index_bytes_by_part")
+
     @property
-    def sketch_bytes(self) -> int:
+    def index_bytes(self) -> int:
         """The size of the sidecar."""
-        return sum(self.sketch_bytes_by_part.values())
+        return sum(self.index_bytes_by_part.values())
 
 
 class MutableSegment:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from coprlake.config import MEMORY_LIMIT_BYTES, MERGEABLE_BYTES, POSTING_LIMIT, RuleSet
+from coprlake.deprecation import Renamed
 from coprlake.errors import FormatError
 from coprlake.files import Folder
 from coprlake.segment.assigner import record_bytes
@@ -23,16 +24,18 @@ class IndexReport:
     indexed: int = 0
     skipped: int = 0
     raw_bytes: int = 0
-    sketch_bytes: int = 0
+    index_bytes: int = 0
     seconds: float = 0.0
     problems: list[str] = field(default_factory=list)
+
+    sketch_bytes = Renamed("index_bytes")
 
     def merge(self, other: "IndexReport") -> None:
         """Add what somebody else did."""
         self.indexed += other.indexed
         self.skipped += other.skipped
         self.raw_bytes += other.raw_bytes
-        self.sketch_bytes += other.sketch_bytes
+        self.index_bytes += other.index_bytes
         self.problems += other.problems
 
 
@@ -102,4 +105,4 @@ def _index_segment(folder: Folder, segment: SealedSegment, plan: IndexPlan, repo
     folder.write(sidecar_name(segment.name), sidecar)
     report.indexed += 1
     report.raw_bytes += raw_bytes
-    report.sketch_bytes += sum(map(len, sidecar))
+    report.index_bytes += sum(map(len, sidecar))

@@ -61,8 +61,8 @@ def index(
     else:
         click.echo(
             f"indexed {figures.amount(report.indexed, 'segment')} in {figures.seconds(report.seconds)}: "
-            f"{figures.size(report.sketch_bytes)} for {figures.size(report.raw_bytes)} of text "
-            f"({figures.percent(report.sketch_bytes, report.raw_bytes)}); {report.skipped:,} had one already"
+            f"{figures.size(report.index_bytes)} for {figures.size(report.raw_bytes)} of text "
+            f"({figures.percent(report.index_bytes, report.raw_bytes)}); {report.skipped:,} had one already"
         )
     if not as_json:
         warn_each(report.problems)
