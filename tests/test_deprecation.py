@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,8 @@ def test_the_size_of_sidecars_is_also_there_under_its_old_name(tmp_path: Path) -
     indexed = table.index(rebuild=True)
     optimized = table.optimize()
     segment = reports[0].segments[0]
-    for report in (*reports, ingested, indexed, segment):
+    sized: list[Any] = [*reports, ingested, indexed, segment]
+    for report in sized:
         with pytest.warns(DeprecationWarning, match="sketch_bytes is deprecated, use index_bytes"):
             assert report.sketch_bytes == report.index_bytes > 0
     with pytest.warns(DeprecationWarning, match="use index_bytes_by_part"):

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from coprlake.ingestion import ingest
     from coprlake.intake.reading import Intake, ReadOptions
     from coprlake.predicate.build import (
+        all_of,
+        any_of,
         at_least,
         at_most,
         compare,
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
     from coprlake.query.querying import Query
     from coprlake.query.searching import Search
     from coprlake.segment.mutable import SegmentOptions
-    from coprlake.sketch.algebra import ANYTHING, NOTHING, all_of, all_tokens, any_of
+    from coprlake.sketch.algebra import ANYTHING, NOTHING, all_tokens, batches_in_all, batches_in_any
     from coprlake.sketch.immutable import SealedSketch
     from coprlake.sketch.mutable import MutableSketch
     from coprlake.sketch.spilling import SketchWriter
@@ -89,6 +91,8 @@ _HOMES = {
         "ReadOptions",
     ),
     "coprlake.predicate.build": (
+        "all_of",
+        "any_of",
         "at_least",
         "at_most",
         "compare",
@@ -117,9 +121,9 @@ _HOMES = {
     "coprlake.sketch.algebra": (
         "ANYTHING",
         "NOTHING",
-        "all_of",
         "all_tokens",
-        "any_of",
+        "batches_in_all",
+        "batches_in_any",
     ),
     "coprlake.sketch.immutable": ("SealedSketch",),
     "coprlake.sketch.mutable": ("MutableSketch",),
@@ -179,6 +183,8 @@ __all__ = [
     "any_of",
     "at_least",
     "at_most",
+    "batches_in_all",
+    "batches_in_any",
     "compare",
     "contains",
     "contains_tokens",

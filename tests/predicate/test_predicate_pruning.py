@@ -154,7 +154,7 @@ def source_is(text: str) -> Expression:
         (Regex(r"refused$"), tokens("refused", "<")),
         (Regex("(?i)re[fF]used", case_sensitive=True), tokens("refused", "<>")),
         (Equals(SOURCE, "a b"), lambda: source_is("a b")),
-        (OneOf(SOURCE, (404, "x")), lambda: algebra.any_of(source_is("404"), source_is("x"))),
+        (OneOf(SOURCE, (404, "x")), lambda: algebra.batches_in_any(source_is("404"), source_is("x"))),
         (Contains("x", "absent"), lambda: algebra.NOTHING),
         (Exists("absent"), lambda: algebra.NOTHING),
         (EVERYTHING, lambda: algebra.ANYTHING),
@@ -198,5 +198,5 @@ def test_fields_that_are_not_listed() -> None:
     assert required_tokens(Term("x", ALL_FIELDS), open_profile).expression == algebra.ANYTHING
     assert all("may" in note for note in required_tokens(Term("x", ALL_FIELDS), open_profile).notes)
     closed = Profile({CONTENT: GRAMS, SOURCE: WHOLE, STATUS: None}, complete=True, typed=frozenset({STATUS}))
-    both = algebra.any_of(all_tokens(term_tokens("x")), all_tokens(term_tokens("x", SOURCE)))
+    both = algebra.batches_in_any(all_tokens(term_tokens("x")), all_tokens(term_tokens("x", SOURCE)))
     assert required_tokens(Term("x", ALL_FIELDS), closed).expression == both

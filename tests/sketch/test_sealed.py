@@ -21,8 +21,8 @@ from coprlake import (
     SealedSketch,
     SketchWriter,
     UsageError,
-    all_of,
-    any_of,
+    batches_in_all,
+    batches_in_any,
 )
 from coprlake.config import RuleSet
 from coprlake.kernel import I64Array, U16Array, U32Array, U64Array
@@ -548,10 +548,10 @@ def test_many_sketches_are_asked_at_once() -> None:
     sketches = [sealed_of(model) for model in ({1: {0}, 2: {1}}, {}, {2: {0}, 3: {4}}, {1: {0, 1}, 3: {0}})]
     one, two, three = Token(1), Token(2), Token(3)
     assert verdicts(sketches, one) == [MIGHT, CANNOT, CANNOT, MIGHT]
-    assert verdicts(sketches, all_of(two, three)) == [CANNOT, CANNOT, MIGHT, CANNOT]
-    assert verdicts(sketches, any_of(one, three)) == [MIGHT, CANNOT, MIGHT, MIGHT]
-    assert verdicts(sketches, all_of(any_of(one, two), three)) == [CANNOT, CANNOT, MIGHT, MIGHT]
-    assert verdicts(sketches, any_of()) == [CANNOT] * 4
+    assert verdicts(sketches, batches_in_all(two, three)) == [CANNOT, CANNOT, MIGHT, CANNOT]
+    assert verdicts(sketches, batches_in_any(one, three)) == [MIGHT, CANNOT, MIGHT, MIGHT]
+    assert verdicts(sketches, batches_in_all(batches_in_any(one, two), three)) == [CANNOT, CANNOT, MIGHT, MIGHT]
+    assert verdicts(sketches, batches_in_any()) == [CANNOT] * 4
     assert verdicts(sketches, ANYTHING) == [MIGHT] * 4
     assert verdicts([], one) == []
 
@@ -562,7 +562,7 @@ def test_a_damaged_sketch_among_many_is_told_apart() -> None:
     offset, size, _ = sound.header.sections["level_ranks"]
     data[offset : offset + size] = b"\xff" * size
     damaged = SealedSketch(bytes(data))
-    program = any_of(*(Token(token) for token in range(1, 400)))
+    program = batches_in_any(*(Token(token) for token in range(1, 400)))
     assert verdicts([sound, damaged, sound], program) == [MIGHT, DAMAGED, MIGHT]
 
 
