@@ -55,7 +55,7 @@ def only(table: Table, **options: Any) -> dict[str, Any]:
 def test_a_new_table_is_empty(table: Table) -> None:
     assert list(table.search().rows()) == []
     assert table.search().count() == 0
-    assert table.search("x").to_arrow().num_rows == 0
+    assert table.search("x").arrow().num_rows == 0
     assert table.schema.names[:5] == ["timestamp", "source", "loglevel", "content", "attributes"]
     assert table.partition_by == ["day"]
     assert table.info().rows == table.info().segments == 0
@@ -770,7 +770,7 @@ def shared(tmp_path: Path) -> Table:
 
 def test_delta_rs_reads_the_same_records(shared: Table) -> None:
     found = DeltaTable(shared.uri).to_pyarrow_table()
-    ours = shared.search(columns=["timestamp", "source", "content", "status", "id"]).to_arrow()
+    ours = shared.search(columns=["timestamp", "source", "content", "status", "id"]).arrow()
     assert found.select(ours.schema.names).sort_by("id").to_pylist() == ours.sort_by("id").to_pylist()
 
 
@@ -780,7 +780,7 @@ def test_duckdb_reads_the_same_records(shared: Table) -> None:
         "select id, source, content, epoch_us(timestamp), day::text "
         f"from read_parquet('{path}', hive_partitioning=true) order by id"
     ).fetchall()
-    ours = shared.search(columns=["id", "source", "content", "timestamp", "day"]).to_arrow().sort_by("id").to_pylist()
+    ours = shared.search(columns=["id", "source", "content", "timestamp", "day"]).arrow().sort_by("id").to_pylist()
     assert found == [
         (row["id"], row["source"], row["content"], microseconds(row["timestamp"], 0), str(row["day"])) for row in ours
     ]

@@ -23,8 +23,8 @@ from coprlake.query.limits import Deadline, Limits
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
 from coprlake.query.resolving import no_time, time_column
+from coprlake.query.results import Results
 from coprlake.records import DAY, TIMESTAMP, derived
-from coprlake.segment.python_values import rows_of
 
 _FEW_ROWS: Final = 10_000
 
@@ -92,7 +92,7 @@ class Catalog:
         return self._tables[name][0], self._views[name]
 
 
-class Query:
+class Query(Results):
     """A query that is understood, and its result when asked for it. Each call runs it anew."""
 
     engine = "duckdb"
@@ -148,10 +148,13 @@ class Query:
         """What was odd about the query, though it ran."""
         return self.report.warnings
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The result as Arrow batches, while it is computed."""
+    def _begin_results(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         catalog, compiled = self._take()
-        self.report = report = self._new_report(compiled)
+        self.report = self._new_report(compiled)
+        return compiled.schema, self._limited(catalog, compiled, self.report)
+
+    def _limited(self, catalog: Catalog, compiled: Compiled, report: QueryReport) -> Iterator[pa.RecordBatch]:
+        """The result up to the limit of rows."""
         deadline = Deadline(self._limits.seconds)
         left = self._limits.rows
         for batch in self._run(catalog, compiled, report, deadline):
@@ -219,36 +222,6 @@ class Query:
             return exp.Subquery(this=source.copy(), alias=alias)
 
         return lowered.tree.transform(put, copy=False) if sources else lowered.tree
-
-    def arrow(self) -> pa.Table:
-        """The whole result as an Arrow table."""
-        batches = list(self.batches())
-        return pa.Table.from_batches(batches, self.schema)
-
-    def reader(self) -> pa.RecordBatchReader:
-        """The result as a stream of Arrow batches."""
-        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """The result for any library that takes Arrow streams, Polars and DuckDB among them."""
-        return self.reader().__arrow_c_stream__(requested_schema)
-
-    def pandas(self) -> Any:
-        """The result as a pandas data frame."""
-        return self.arrow().to_pandas()
-
-    def polars(self) -> Any:
-        """The result as a Polars data frame."""
-        try:
-            import polars
-        except ImportError as error:
-            raise NotFoundError("Polars is not installed; run: pip install polars") from error
-        return polars.from_arrow(self.arrow())
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """The result row by row, as dicts."""
-        for batch in self.batches():
-            yield from rows_of(batch)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self.rows()
