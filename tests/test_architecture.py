@@ -11,7 +11,18 @@ import coprlake
 
 SOURCE = Path(__file__).parent.parent / "src" / "coprlake"
 LAYERS = [
-    {"config", "deprecation", "errors", "files", "kernel", "kernel_sources", "records", "table_formats", "unchanging"},
+    {
+        "config",
+        "deprecation",
+        "errors",
+        "files",
+        "kernel",
+        "kernel_sources",
+        "records",
+        "summary",
+        "table_formats",
+        "unchanging",
+    },
     {"bits"},
     {"sketch", "tokens"},
     {"predicate"},

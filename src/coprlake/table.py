@@ -36,6 +36,7 @@ from coprlake.storage.progress import Progress
 from coprlake.storage.segmenter import TableShape
 from coprlake.storage.snapshot import Snapshot, open_segments
 from coprlake.storage.writer import TableWriter, WriteReport, scratch_options
+from coprlake.summary import Summarized
 from coprlake.tokens.rules import rule_set
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def verify_log(uri: str | os.PathLike[str]) -> verifying.VerifyReport:
     return verifying.VerifyReport(log_problems=[str(problem) for problem in log_problems(Folder.of(uri))])
 
 
-class Table:
+class Table(Summarized):
     """A table of logs. Searches see the newest version, and what writers of this object have not committed yet."""
 
     def __init__(self, log: DeltaLog | ParquetFolder) -> None:
@@ -139,8 +140,11 @@ class Table:
         watches = log.folder.is_local and isinstance(log, DeltaLog)
         self._watched = f"{log.folder.root}/_delta_log" if watches else None
 
-    def __repr__(self) -> str:
-        return f"Table({self.uri!r}, version {self.version})"
+    def _facts(self) -> Mapping[str, Any]:
+        return information.known_facts(self.uri, self._snapshot)
+
+    def _details(self) -> Mapping[str, Any]:
+        return information.known_details(self.uri, self._snapshot)
 
     @property
     def uri(self) -> str:

@@ -25,12 +25,13 @@ from coprlake.query.planning import View
 from coprlake.query.resolving import no_time, time_column
 from coprlake.query.results import Results
 from coprlake.records import DAY, TIMESTAMP, derived
+from coprlake.summary import Report, Summarized
 
 _FEW_ROWS: Final = 10_000
 
 
-@dataclass
-class QueryReport:
+@dataclass(repr=False)
+class QueryReport(Report):
     """What a query did.
 
     Attributes:
@@ -43,6 +44,8 @@ class QueryReport:
         is_cut: whether there were more rows than the limit.
         seconds: by phase: parse, plan, sql, prune, read, engine.
     """
+
+    always_shown = ("rows",)
 
     engine: str
     text: str
@@ -92,7 +95,7 @@ class Catalog:
         return self._tables[name][0], self._views[name]
 
 
-class Query(Results):
+class Query(Summarized, Results):
     """A query that is understood, and its result when asked for it. Each call runs it anew."""
 
     engine = "duckdb"
@@ -118,6 +121,16 @@ class Query(Results):
         self._first: tuple[Catalog, Compiled] | None = None
         self.compiled = self._compile()[1]
         self.report = self._new_report(self.compiled)
+
+    def _facts(self) -> Mapping[str, Any]:
+        return {"text": self._text, "columns": self.schema.names} | self._engine_and_warnings()
+
+    def _details(self) -> Mapping[str, Any]:
+        columns = {name: str(kind) for name, kind in zip(self.schema.names, self.schema.types, strict=True)}
+        return {"text": self._text, "columns": columns} | self._engine_and_warnings()
+
+    def _engine_and_warnings(self) -> dict[str, Any]:
+        return {"engine": self.engine} | ({"warnings": list(self.warnings)} if self.warnings else {})
 
     def _compile(self) -> tuple[Catalog, Compiled]:
         catalog = self._catalog()

@@ -4,8 +4,9 @@ import itertools
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,7 @@ from coprlake.query.resolving import resolved, timed
 from coprlake.query.results import Results
 from coprlake.records import DAY, TIMESTAMP_TYPE
 from coprlake.segment.searchable import Searchable, has_times
+from coprlake.summary import Summarized, text_of
 
 
 class Candidates:
@@ -158,7 +160,7 @@ class Candidates:
                     future.cancel()
 
 
-class Search(Results, Candidates):
+class Search(Summarized, Results, Candidates):
     """The results of a search: an iterable of Arrow record batches, or a number, or a data frame.
 
     Nothing is done before it is asked for. Each use searches anew; `report` tells about the last one.
@@ -210,6 +212,9 @@ class Search(Results, Candidates):
         opener = BatchOpener(self._predicate, self._options, self.report)
         units = units_in_any_order(segments, lambda segment: _plan(planner, segment, opener))
         return sum(found.count for found in self._results(units, opener, None))
+
+    def _facts(self) -> Mapping[str, Any]:
+        return {"predicate": text_of(self._asked)} | self._options.differences()
 
     to_arrow = Renamed("arrow")
     to_pandas = Renamed("pandas")

@@ -39,6 +39,7 @@ from coprlake.segment.sidecar import IndexPlan, encode_sidecar, profile_of, side
 from coprlake.sketch.algebra import Program
 from coprlake.sketch.sealing import encode
 from coprlake.sketch.spilling import SketchWriter
+from coprlake.summary import Report
 from coprlake.tokens.rules import rule_set
 
 
@@ -57,9 +58,11 @@ class SegmentOptions:
     scratch_folder: str | None = None  # None: the system's folder for temporary files
 
 
-@dataclass
-class SegmentReport:
+@dataclass(repr=False)
+class SegmentReport(Report):
     """What was sealed: the files, their sizes by part, and the seconds of each phase."""
+
+    always_shown = ("row_count",)
 
     name: str
     row_count: int

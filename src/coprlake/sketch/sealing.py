@@ -23,6 +23,7 @@ from coprlake.sketch.postings_hash import hash_each
 from coprlake.sketch.ranks import build_ranks
 from coprlake.sketch.signatures import build_signatures
 from coprlake.sketch.token_map import DIRECT, LIST, PAYLOAD
+from coprlake.summary import Report
 from coprlake.tokens.rules import rule_set
 
 _ENCODE_MARGIN_BITS = 18 * (1 << 16) + 64
@@ -31,8 +32,8 @@ _UNRANKED: Final = (1 << 32) - 1
 """In the place of the rank of an own list, which follows from its token's minimal hash."""
 
 
-@dataclass
-class SealReport:
+@dataclass(repr=False)
+class SealReport(Report):
     """What sealing made and how long each phase took."""
 
     bytes_by_part: dict[str, int] = field(default_factory=dict)

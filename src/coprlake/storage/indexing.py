@@ -15,11 +15,14 @@ from coprlake.segment.sidecar import IndexPlan, encode_sidecar, sidecar_name
 from coprlake.sketch.sealing import encode
 from coprlake.sketch.spilling import SketchWriter
 from coprlake.storage.progress import Progress
+from coprlake.summary import Report
 
 
-@dataclass
-class IndexReport:
+@dataclass(repr=False)
+class IndexReport(Report):
     """What `index` did."""
+
+    always_shown = ("indexed", "skipped")
 
     indexed: int = 0
     skipped: int = 0

@@ -36,11 +36,14 @@ from coprlake.storage.partitioning import fresh_name, log_text
 from coprlake.storage.progress import Progress
 from coprlake.storage.segmenter import remove_segment
 from coprlake.storage.snapshot import Snapshot
+from coprlake.summary import Report
 
 
-@dataclass
-class OptimizeReport:
+@dataclass(repr=False)
+class OptimizeReport(Report):
     """What `optimize` did."""
+
+    always_shown = ("version", "segments_before", "segments_after")
 
     version: int | None = None
     segments_before: int = 0

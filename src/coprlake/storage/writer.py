@@ -15,11 +15,14 @@ from coprlake.segment.searchable import Searchable
 from coprlake.storage.conforming import arrow_batches
 from coprlake.storage.log.delta_log import DeltaLog
 from coprlake.storage.segmenter import Segmenter
+from coprlake.summary import Report
 
 
-@dataclass
-class WriteReport:
+@dataclass(repr=False)
+class WriteReport(Report):
     """What a writer committed."""
+
+    always_shown = ("version", "row_count")
 
     version: int | None = None
     row_count: int = 0
