@@ -103,7 +103,7 @@ def merge(spark: "SparkSession", table: Table, console: Console) -> None:
     console.print(
         f"optimize on Spark: {report.segments_before} segments became {report.segments_after} in "
         f"{report.seconds:.1f} s; data {report.data_bytes_before / 1e6:.1f} -> {report.data_bytes_after / 1e6:.1f} MB, "
-        f"index {report.sketch_bytes_before / 1e6:.2f} -> {report.sketch_bytes_after / 1e6:.2f} MB\n"
+        f"index {report.index_bytes_before / 1e6:.2f} -> {report.index_bytes_after / 1e6:.2f} MB\n"
     )
 
 

@@ -23,14 +23,14 @@ import numpy.typing as npt
 
 from benchmarks.gram_choices import CENSUS, CHOICES, SHIPPED, Choice, ChoiceScanner
 from benchmarks.sketch import PARTS
-from coprlake.config import BATCH_BYTES, SIGNATURE_BITS
+from coprlake.config import BATCH_BYTES, SIGNATURE_BITS, RuleSet
 from coprlake.errors import CoprlakeError, UsageError
 from coprlake.generator import batches_by_source, generate
 from coprlake.sketch.algebra import all_tokens
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.sealing import encode
-from coprlake.tokens.rules import PAPER_VERSION, RULES_VERSION, WINDOW_BYTES
+from coprlake.tokens.rules import WINDOW_BYTES
 
 BITS: Final = (6, 8, 10)
 SHIPPED_ROW: Final = "shipped: the same in format 1.1"
@@ -161,9 +161,9 @@ def error_rate(choice: Choice, sketch: SealedSketch, queries: list[Query]) -> fl
 
 
 def measure_sealed(
-    choice: Choice, sketch: MutableSketch, logs: Logs, queries: dict[str, list[Query]], rules: int
+    choice: Choice, sketch: MutableSketch, logs: Logs, queries: dict[str, list[Query]], rules: RuleSet
 ) -> dict[str, Any]:
-    """Size by part and error rates for each number of signature bits; version 1 of the rules means format 1.0."""
+    """Size by part and error rates for each number of signature bits; the rules of the paper mean format 1.0."""
     by_bits: dict[str, Any] = {}
     for bits in BITS:
         pieces, report = encode(sketch, signature_bits=bits, rules=rules)
@@ -198,9 +198,9 @@ def measure(logs: Logs, query_count: int, say: Say) -> dict[str, Any]:
     for choice in CHOICES:
         say(choice.name)
         sketch = index(choice, logs)
-        choices[choice.name] = measure_sealed(choice, sketch, logs, queries, PAPER_VERSION)
+        choices[choice.name] = measure_sealed(choice, sketch, logs, queries, RuleSet.PAPER)
         if choice is SHIPPED:
-            choices[SHIPPED_ROW] = measure_sealed(choice, sketch, logs, queries, RULES_VERSION)
+            choices[SHIPPED_ROW] = measure_sealed(choice, sketch, logs, queries, RuleSet.WINNOWED)
     return {
         "raw_bytes": logs.raw_bytes,
         "batches": len(logs.texts),

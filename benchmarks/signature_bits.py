@@ -21,7 +21,6 @@ from coprlake.sketch.algebra import all_tokens
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.sketch.spilling import SketchWriter
 from coprlake.tokens.required_tokens import term_tokens
-from coprlake.tokens.rules import PAPER_VERSION
 from coprlake.tokens.scanner import BatchScanner
 
 QUERIES = 20_000
@@ -77,7 +76,7 @@ def print_table(megabytes: float) -> int:
             writer.insert(scanner.scan(batch, rules="paper"), posting)
         for bits in SIZES:
             path = Path(folder) / "sketch.copr"
-            writer.seal(path, signature_bits=bits, rules=PAPER_VERSION)
+            writer.seal(path, signature_bits=bits, rules="paper")
             with SealedSketch.open(path) as sketch:
                 print(row(sketch, bits, logs.raw_bytes, opening))
     return 0

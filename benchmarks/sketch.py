@@ -16,13 +16,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from coprlake.config import BATCH_BYTES, MEMORY_LIMIT_BYTES, SIGNATURE_BITS
+from coprlake.config import BATCH_BYTES, MEMORY_LIMIT_BYTES, RULES, SIGNATURE_BITS, RuleSet
 from coprlake.errors import CoprlakeError
 from coprlake.generator import batches_by_source, generate
 from coprlake.kernel import U32Array
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.sketch.spilling import SketchWriter
-from coprlake.tokens.rules import RULES_VERSION
 from coprlake.tokens.scanner import BatchScanner
 
 PARTS = {
@@ -134,7 +133,7 @@ def measure(
     memory_limit_bytes: int,
     signature_bits: int,
     folder: Path,
-    rules: int = RULES_VERSION,
+    rules: RuleSet = RULES,
 ) -> Figures:
     """Run everything once."""
     warm_up(batches, folder)
@@ -203,7 +202,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--memory-limit-mib", type=float, default=MEMORY_LIMIT_BYTES / 2**20)
     parser.add_argument("--signature-bits", type=int, default=SIGNATURE_BITS)
     parser.add_argument(
-        "--rules", type=int, default=RULES_VERSION, help="version to seal as; 1 is format 1.0 (default: the latest)"
+        "--rules", type=RuleSet, default=RULES, help="rule set to seal as; paper is format 1.0 (default: winnowed)"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a list for people")
     options = parser.parse_args(arguments)

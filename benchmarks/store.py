@@ -73,7 +73,7 @@ def run_ingest(logs: Path, table_folder: Path) -> dict[str, Any]:
         "ingest_seconds": report.seconds,
         "raw_bytes": report.raw_bytes,
         "data_bytes": report.data_bytes,
-        "sketch_bytes": report.sketch_bytes,
+        "index_bytes": report.index_bytes,
         "rows": report.row_count,
         "segments": sum(len(written.segments) for written in report.written),
         "batches": sum(segment.batch_count for written in report.written for segment in written.segments),
@@ -236,7 +236,7 @@ def ratios(figures: dict[str, Any]) -> dict[str, float]:
         "data_over_zstd3": figures["data_bytes"] / figures["zstd3_bytes"],
         "content_over_zstd3": figures["content_bytes"] / figures["zstd3_bytes"],
         "data_percent": 100 * figures["data_bytes"] / figures["raw_bytes"],
-        "index_percent": 100 * figures["sketch_bytes"] / figures["raw_bytes"],
+        "index_percent": 100 * figures["index_bytes"] / figures["raw_bytes"],
     }
 
 

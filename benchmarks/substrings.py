@@ -115,7 +115,7 @@ def run_ingest(logs: Path, table_folder: Path, way: str) -> dict[str, Any]:
         "ingest_seconds": report.seconds,
         "seal_seconds": written.seconds_by_phase["seal sketch"],
         "raw_bytes": report.raw_bytes,
-        "index_percent": 100 * report.sketch_bytes / report.raw_bytes,
+        "index_percent": 100 * report.index_bytes / report.raw_bytes,
         "batches": sum(segment.batch_count for segment in written.segments),
         "segments": len(written.segments),
     }
@@ -155,7 +155,7 @@ def scenarios(table: Table, count: int, seed: int) -> dict[str, list[Predicate]]
 
     ids = texts("abcdefghijklmnopqrstuvwxyz", 16)
     addresses = [".".join(map(str, row)) for row in random.integers(100, 1000, (count, 3))]
-    content = table.search(columns=["content"], threads=1).to_arrow().column("content")
+    content = table.search(columns=["content"], threads=1).arrow().column("content")
     words = [word for word in long_words(content, count, seed) if len(word) > 8]
     if not words:
         raise UsageError("the logs have no word of more than eight letters and digits to look for; take other logs")
@@ -175,7 +175,7 @@ def check_against_scan(tables: dict[str, Table], queries: list[Predicate]) -> No
 
     def matching(table: Table, query: Predicate, *, use_sketches: bool) -> list[str]:
         search = table.search(query, columns=["content"], threads=1, use_sketches=use_sketches)
-        return sorted(search.to_arrow().column("content").to_pylist())
+        return sorted(search.arrow().column("content").to_pylist())
 
     for query in queries[:CHECKED]:
         truth = matching(tables["default"], query, use_sketches=False)

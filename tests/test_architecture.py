@@ -12,7 +12,18 @@ import coprlake
 
 SOURCE = Path(__file__).parent.parent / "src" / "coprlake"
 LAYERS = [
-    {"config", "errors", "files", "kernel", "kernel_sources", "records", "table_formats", "unchanging"},
+    {
+        "config",
+        "deprecation",
+        "errors",
+        "files",
+        "kernel",
+        "kernel_sources",
+        "records",
+        "summary",
+        "table_formats",
+        "unchanging",
+    },
     {"text"},
     {"bits"},
     {"sketch", "tokens"},

@@ -56,7 +56,7 @@ def only(table: Table, **options: Any) -> dict[str, Any]:
 def test_a_new_table_is_empty(table: Table) -> None:
     assert list(table.search().rows()) == []
     assert table.search().count() == 0
-    assert table.search("x").to_arrow().num_rows == 0
+    assert table.search("x").arrow().num_rows == 0
     assert table.schema.names[:5] == ["timestamp", "source", "loglevel", "content", "attributes"]
     assert table.partition_by == ["day"]
     assert table.info().rows == table.info().segments == 0
@@ -487,7 +487,7 @@ def test_reports_of_writes_add_up(table: Table) -> None:
     assert report.version == 2  # a column came first
     for segment in report.segments:
         assert segment.data_bytes == Path(table.uri, segment.name).stat().st_size
-        assert segment.sketch_bytes == Path(table.uri, sidecar_name(segment.name)).stat().st_size
+        assert segment.index_bytes == Path(table.uri, sidecar_name(segment.name)).stat().st_size
         assert segment.batch_count > 1
         assert segment.first_time <= segment.last_time
     assert report.data_bytes == sum(segment.data_bytes for segment in report.segments)
@@ -736,7 +736,7 @@ def test_index_writes_what_is_missing(table: Table) -> None:
     report = fresh.index()
     assert report.indexed == fresh.info().segments
     assert report.raw_bytes == fresh.info().raw_bytes
-    assert report.sketch_bytes == fresh.info().index_bytes
+    assert report.index_bytes == fresh.info().index_bytes
     assert fresh.verify(deep=True).is_sound
     assert fresh.index(rebuild=True).indexed == fresh.info().segments
 
@@ -771,7 +771,7 @@ def shared(tmp_path: Path) -> Table:
 
 def test_delta_rs_reads_the_same_records(shared: Table) -> None:
     found = DeltaTable(shared.uri).to_pyarrow_table()
-    ours = shared.search(columns=["timestamp", "source", "content", "status", "id"]).to_arrow()
+    ours = shared.search(columns=["timestamp", "source", "content", "status", "id"]).arrow()
     assert found.select(ours.schema.names).sort_by("id").to_pylist() == ours.sort_by("id").to_pylist()
 
 
@@ -781,7 +781,7 @@ def test_duckdb_reads_the_same_records(shared: Table) -> None:
         "select id, source, content, epoch_us(timestamp), day::text "
         f"from read_parquet('{path}', hive_partitioning=true) order by id"
     ).fetchall()
-    ours = shared.search(columns=["id", "source", "content", "timestamp", "day"]).to_arrow().sort_by("id").to_pylist()
+    ours = shared.search(columns=["id", "source", "content", "timestamp", "day"]).arrow().sort_by("id").to_pylist()
     assert found == [
         (row["id"], row["source"], row["content"], microseconds(row["timestamp"], 0), str(row["day"])) for row in ours
     ]

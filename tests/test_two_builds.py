@@ -28,7 +28,7 @@ def newer(tmp_path: Path) -> Build:
             ignored = shutil.ignore_patterns("*.pyc")  # compiled kernels come along
             shutil.copytree(PACKAGE.parent / name, home / name, ignore=ignored)
         change(home / "coprlake" / "__init__.py", f'"{coprlake.__version__}"', f'"{version}"')
-        features = home / "coprlake" / "table" / "log" / "features.py"
+        features = home / "coprlake" / "storage" / "log" / "features.py"
         known = [name for name in (reads, writes) if name]
         change(features, "READER_FEATURES: Final[frozenset[str]] = frozenset()", f"READER_FEATURES = {set(known)!r}")
         needed = {name: value for name, value in ((READER_PROPERTY, reads), (WRITER_PROPERTY, writes)) if value}

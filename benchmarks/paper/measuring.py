@@ -129,7 +129,7 @@ def _bits(store: CoprStore) -> dict[str, float]:
     """Where the bits of a token go."""
     assert store.report is not None
     tokens = store.token_count()
-    return {part: 8 * size / tokens for part, size in store.report.sketch_bytes_by_part.items()}
+    return {part: 8 * size / tokens for part, size in store.report.index_bytes_by_part.items()}
 
 
 def _ask(reader: Reader, query: Query) -> Answer:

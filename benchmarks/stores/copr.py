@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from benchmarks.stores.base import Answer, Reader, Setting, Sizes, Store
 from benchmarks.stores.batches import contains, term
-from coprlake.config import Rules
+from coprlake.config import RuleSet
 from coprlake.files import Folder
 from coprlake.predicate.narrowing.claims import Exact
 from coprlake.predicate.predicates import Predicate
@@ -60,7 +60,7 @@ class CoprStore(Store):
     name = "copr"
     title = "COPR"
     settings = "a segment of coprlake with the paper's rules 1-8 and 8 signature bits, Parquet with zstd level 3"
-    rules: Rules = "paper"
+    rules = RuleSet.PAPER
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
@@ -112,4 +112,4 @@ class CoprlakeStore(CoprStore):
     name = "coprlake"
     title = "coprlake"
     settings = "a segment of coprlake as it is by default: rule set 2 with winnowed grams, 6 signature bits, format 1.1"
-    rules: Rules = "winnowed"
+    rules = RuleSet.WINNOWED

@@ -12,6 +12,7 @@ __version__ = "0.2.0"
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "config": ["RuleSet"],
         "errors": [
             "ConflictError",
             "CoprlakeError",
@@ -33,6 +34,8 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "ingestion": ["ingest"],
         "intake.reading": ["Intake", "ReadOptions"],
         "predicate.build": [
+            "all_of",
+            "any_of",
             "at_least",
             "at_most",
             "compare",
@@ -55,7 +58,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "query.querying": ["Query"],
         "query.searching": ["Search"],
         "segment.mutable": ["SegmentOptions"],
-        "sketch.algebra": ["ANYTHING", "NOTHING", "all_of", "all_tokens", "any_of"],
+        "sketch.algebra": ["ANYTHING", "NOTHING", "all_tokens", "batches_in_all", "batches_in_any"],
         "sketch.immutable": ["SealedSketch"],
         "sketch.mutable": ["MutableSketch"],
         "sketch.spilling": ["SketchWriter"],

@@ -1,3 +1,4 @@
+from .config import RuleSet as RuleSet
 from .errors import ConflictError as ConflictError
 from .errors import CoprlakeError as CoprlakeError
 from .errors import CorruptSidecarError as CorruptSidecarError
@@ -17,6 +18,8 @@ from .errors import UsageError as UsageError
 from .ingestion import ingest as ingest
 from .intake.reading import Intake as Intake
 from .intake.reading import ReadOptions as ReadOptions
+from .predicate.build import all_of as all_of
+from .predicate.build import any_of as any_of
 from .predicate.build import at_least as at_least
 from .predicate.build import at_most as at_most
 from .predicate.build import compare as compare
@@ -41,9 +44,9 @@ from .query.searching import Search as Search
 from .segment.mutable import SegmentOptions as SegmentOptions
 from .sketch.algebra import ANYTHING as ANYTHING
 from .sketch.algebra import NOTHING as NOTHING
-from .sketch.algebra import all_of as all_of
 from .sketch.algebra import all_tokens as all_tokens
-from .sketch.algebra import any_of as any_of
+from .sketch.algebra import batches_in_all as batches_in_all
+from .sketch.algebra import batches_in_any as batches_in_any
 from .sketch.immutable import SealedSketch as SealedSketch
 from .sketch.mutable import MutableSketch as MutableSketch
 from .sketch.spilling import SketchWriter as SketchWriter

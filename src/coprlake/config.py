@@ -1,6 +1,7 @@
 """Defaults, with their units and the reason for each."""
 
-from typing import Final, Literal
+from enum import StrEnum
+from typing import Final
 
 BATCH_BYTES: Final = 512 * 1024
 """Raw text of a batch: large enough to compress well, small enough that opening one for nothing hurts little."""
@@ -14,9 +15,18 @@ POSTING_LIMIT: Final = 1 << 16
 SHORT_LIST_POSTINGS: Final = 128
 """Longest posting list that is kept as sorted 2-byte numbers: half the work of copying a 512-byte bitset."""
 
-Rules = Literal["winnowed", "paper"]
-RULES: Final[Rules] = "winnowed"
-"""What is a token: rule set 2, or the eight rules of the paper; see docs/decisions/0016-winnowed-grams.md."""
+
+class RuleSet(StrEnum):
+    """How text is split into tokens. Each member equals its name, which is what tables and command lines say."""
+
+    WINNOWED = "winnowed"
+    """The rules of the paper, less the tokens that winnowed grams replace, and winnowed grams."""
+    PAPER = "paper"
+    """The eight rules of the paper."""
+
+
+RULES: Final = RuleSet.WINNOWED
+"""The rule set of new tables; see docs/decisions/0016-winnowed-grams.md."""
 
 SIGNATURE_BITS: Final = 6
 """Bits that tell a token that was never added from one that was. With rule set 2 nearly every search asks for several

@@ -2,7 +2,7 @@
 
 import ctypes
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -10,9 +10,11 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from coprlake.config import SEGMENT_BYTES
+from coprlake.deprecation import Renamed
 from coprlake.intake.reading import Intake, IntakeReport
 from coprlake.segment.assigner import as_one_chunk
 from coprlake.storage.writer import WriteReport
+from coprlake.summary import Report
 from coprlake.table import Table
 
 _M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
@@ -22,8 +24,8 @@ COALESCED_BYTES = 2 * 1024 * 1024
 thousands."""
 
 
-@dataclass
-class IngestReport:
+@dataclass(repr=False)
+class IngestReport(Report):
     """What was read, and what was written."""
 
     read: IntakeReport
@@ -51,9 +53,15 @@ class IngestReport:
         return sum(report.data_bytes for report in self.written)
 
     @property
-    def sketch_bytes(self) -> int:
+    def index_bytes(self) -> int:
         """Of the sidecars."""
-        return sum(report.sketch_bytes for report in self.written)
+        return sum(report.index_bytes for report in self.written)
+
+    sketch_bytes = Renamed("index_bytes")
+
+    def _facts(self) -> Mapping[str, Any]:
+        names = ("version", "row_count", "raw_bytes", "data_bytes", "index_bytes", "seconds")
+        return {name: getattr(self, name) for name in names} | {"read": self.read}
 
 
 class Appendable(Protocol):

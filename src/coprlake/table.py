@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES, RULES, SEGMENT_BYTES, VACUUM_HOURS, Rules
+from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES, RULES, SEGMENT_BYTES, VACUUM_HOURS, RuleSet
 from coprlake.errors import ConflictError, NotFoundError, UnreadableTableError, UsageError
 from coprlake.files import Folder
 from coprlake.predicate.narrowing.claims import Exact
@@ -37,7 +37,8 @@ from coprlake.storage.progress import Progress
 from coprlake.storage.segmenter import TableShape
 from coprlake.storage.snapshot import Snapshot, open_segments
 from coprlake.storage.writer import TableWriter, WriteReport, scratch_options
-from coprlake.tokens.rules import RULE_SETS, rule_set
+from coprlake.summary import Summarized
+from coprlake.tokens.rules import rule_set
 
 if TYPE_CHECKING:
     from coprlake.query.fetching import Fetchable
@@ -54,7 +55,7 @@ def create_table(
     schema: pa.Schema | None = None,
     partition_by: str | Sequence[str] | None = DAY,
     grams: Iterable[str] = (),
-    rules: Rules = RULES,
+    rules: RuleSet | str = RULES,
     exist_ok: bool = False,
 ) -> "Table":
     """Make an empty table.
@@ -78,12 +79,12 @@ def create_table(
         fields.setdefault(DAY, pa.field(DAY, pa.date32()))
     for name in columns:
         fields.setdefault(name, pa.field(name, pa.string()))
-    rule_set(rules, grams=True)  # refuses rules that there are not
+    rules = rule_set(rules)
     configuration = dict(features.OF_NEW_TABLES)
     if grams:
         configuration[GRAMS_PROPERTY] = ",".join(sorted(grams))
     if rules != RULES:
-        configuration[RULES_PROPERTY] = rules
+        configuration[RULES_PROPERTY] = rules.value
     try:
         log = DeltaLog.create(folder, pa.schema(list(fields.values())), columns, configuration)
     except ConflictError:
@@ -123,7 +124,7 @@ def verify_log(uri: str | os.PathLike[str]) -> verifying.VerifyReport:
     return verifying.VerifyReport(log_problems=[str(problem) for problem in log_problems(Folder.of(uri))])
 
 
-class Table:
+class Table(Summarized):
     """A table of logs. Searches see the newest version, and what writers of this object have not committed yet."""
 
     def __init__(self, log: DeltaLog | ParquetFolder) -> None:
@@ -134,8 +135,11 @@ class Table:
         self._log_state: int | None = None
         self._watch = LogWatch(log.folder) if isinstance(log, DeltaLog) else None
 
-    def __repr__(self) -> str:
-        return f"Table({self.uri!r}, version {self.version})"
+    def _facts(self) -> Mapping[str, Any]:
+        return information.known_facts(self.uri, self._snapshot)
+
+    def _details(self) -> Mapping[str, Any]:
+        return information.known_details(self.uri, self._snapshot)
 
     @property
     def uri(self) -> str:
@@ -163,18 +167,18 @@ class Table:
         return frozenset(name for name in self._log.configuration.get(GRAMS_PROPERTY, "").split(",") if name)
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> RuleSet:
         """What is a token in segments that are written from now on; those that are there may have other rules."""
         name = self._log.configuration.get(RULES_PROPERTY, RULES)
-        if name not in RULE_SETS:
+        if name not in list(RuleSet):
             raise UnreadableTableError(
                 self.uri,
                 section=RULES_PROPERTY,
-                expected=" or ".join(RULE_SETS),
+                expected=" or ".join(RuleSet),
                 found=name,
                 advice="upgrade coprlake to write to this table; searches work as before",
             )
-        return name
+        return RuleSet(name)
 
     @property
     def index_plan(self) -> IndexPlan:
@@ -406,7 +410,7 @@ class Table:
         self,
         *,
         grams: Iterable[str] = (),
-        rules: Rules | None = None,
+        rules: RuleSet | str | None = None,
         rebuild: bool = False,
         progress: Progress | None = None,
     ) -> indexing.IndexReport:
@@ -419,8 +423,7 @@ class Table:
             rebuild: write all of them.
             progress: told how many bytes of data were worked on.
         """
-        if rules is not None:
-            rule_set(rules, grams=True)  # refuses rules that there are not
+        rules = None if rules is None else rule_set(rules)
         features.check_writable(self.uri, self._log.configuration)
         segments = self.snapshot().segments
         report = indexing.index(

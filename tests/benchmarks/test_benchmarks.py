@@ -44,7 +44,7 @@ def test_the_demo_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 STORE_FIGURES = {
-    "ingest_seconds", "zstd3_seconds", "data_bytes", "sketch_bytes", "raw_bytes", "open_microseconds", "queries",
+    "ingest_seconds", "zstd3_seconds", "data_bytes", "index_bytes", "raw_bytes", "open_microseconds", "queries",
     "scan_gigabytes_per_second", "absent_microseconds", "peak_memory_bytes",
 }  # fmt: skip
 

@@ -119,7 +119,7 @@ def test_nulls_inside_of_columns_are_refused(tmp_path: Path, kind: pa.DataType, 
         table.append(pa.table({"content": [*texts, "bad"], "v": pa.array([*good, bad], loose)}).slice(1))
     table.append(pa.table({"content": [*texts, "bad"], "v": pa.array([*good, bad], loose)}).slice(0, len(good)))
     table.append(pa.table({"content": ["bad", *texts], "v": pa.array([bad, *good], loose)}).slice(1))
-    found = coprlake.open_table(tmp_path).search("good").to_arrow()
+    found = coprlake.open_table(tmp_path).search("good").arrow()
     assert sorted(map(repr, found["v"].to_pylist())) == sorted(map(repr, 3 * good))
     assert DeltaTable(tmp_path).to_pyarrow_table().num_rows == 1 + 3 * len(good)
 

@@ -158,7 +158,7 @@ def test_the_law_holds_for_nested_text(tmp_path: Path, make: Callable[[Path], Ta
     for predicate in PREDICATES:
         expected = sorted(number for number, row in stored.items() if matches(predicate, row))
         for use_sketches in (True, False):
-            found = table.search(predicate, columns=["id"], use_sketches=use_sketches).to_arrow()
+            found = table.search(predicate, columns=["id"], use_sketches=use_sketches).arrow()
             assert sorted(found.column("id").to_pylist()) == expected, (str(predicate), use_sketches)
 
 
@@ -168,7 +168,7 @@ def test_uncommitted_records_are_searched_too(tmp_path: Path) -> None:
         writer.append(pa.Table.from_pylist(ROWS, SCHEMA))
         for predicate in PREDICATES:
             expected = [row["id"] for row in ROWS if matches(predicate, row)]
-            found = table.search(predicate, columns=["id"]).to_arrow().column("id").to_pylist()
+            found = table.search(predicate, columns=["id"]).arrow().column("id").to_pylist()
             assert sorted(found) == expected, str(predicate)
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import coprlake
 from coprlake.errors import UsageError
 from coprlake.predicate import build
 from coprlake.predicate.build import (
@@ -41,6 +42,7 @@ from coprlake.predicate.predicates import (
     Predicate,
     Value,
 )
+from coprlake.sketch.algebra import Token
 from coprlake.testing.predicate_strategies import predicates
 
 A, B, C = contains("a"), contains("b"), exists("c")
@@ -123,11 +125,13 @@ def test_it_is_written_as_a_user_would() -> None:
 
 
 def test_every_function_of_build_is_there() -> None:
-    names = [name for name, value in vars(build).items() if getattr(value, "__module__", "") == build.__name__]
-    assert len(names) == 15
-    for name in names:
+    functions = [name for name, value in vars(build).items() if getattr(value, "__module__", "") == build.__name__]
+    names = {name for name in functions if not name.startswith("_")}
+    assert len(names) == 17
+    for name in names - {"all_of", "any_of"}:  # these take any number of predicates
         with pytest.raises(UsageError, match=rf"missing a required argument.*expected {name}\("):
             parse_expression(f"{name}()")
+    assert [parse_expression(f"{name}()") for name in ("all_of", "any_of")] == [EVERYTHING, NOTHING]
 
 
 PROBLEMS = [
@@ -249,3 +253,17 @@ def test_any_other_query_is_a_text(text: str) -> None:
 def test_a_query_that_begins_like_an_expression_is_one(text: str) -> None:
     with pytest.raises(UsageError, match=r"(?s)character.*\nto look for the text itself, write contains\("):
         parse_query(text)
+
+
+def test_all_of_and_any_of_mean_in_python_what_they_mean_in_a_text() -> None:
+    assert coprlake.all_of(A, B, C) == parse_expression('all_of(contains("a"), contains("b"), exists("c"))')
+    assert coprlake.any_of(A, B & C) == parse_expression('any_of(contains("a"), contains("b") & exists("c"))')
+    assert (coprlake.all_of(), coprlake.any_of()) == (coprlake.EVERYTHING, Or(()))
+
+
+def test_all_of_and_any_of_still_combine_tokens_and_warn() -> None:
+    one, two = Token(1), Token(2)
+    with pytest.warns(DeprecationWarning, match="all_of of tokens is deprecated, use batches_in_all"):
+        assert coprlake.all_of(one, two) == coprlake.batches_in_all(one, two)  # type: ignore[arg-type, comparison-overlap]
+    with pytest.warns(DeprecationWarning, match="any_of of tokens is deprecated, use batches_in_any"):
+        assert coprlake.any_of(coprlake.NOTHING, two) == two  # type: ignore[arg-type, comparison-overlap]

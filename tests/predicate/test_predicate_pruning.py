@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from coprlake.config import Rules
+from coprlake.config import RuleSet
 from coprlake.predicate.narrowing.required import required_tokens
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
@@ -42,16 +42,14 @@ from coprlake.testing.predicate_strategies import (
 from coprlake.testing.strategies import text_lines
 from coprlake.tokens.profile import Indexed, Profile
 from coprlake.tokens.required_tokens import piece_tokens, term_tokens, value_tokens
-from coprlake.tokens.rules import PAPER, WINNOWED, WORDS
 from coprlake.tokens.scanner import BatchScanner
 
 pytestmark = pytest.mark.kernels
 
-GRAMS, WHOLE = Indexed(WINNOWED, whole_values=False), Indexed(WORDS, whole_values=True)
-OLD_GRAMS = Indexed(PAPER, whole_values=False)
-RULES: dict[int, Rules] = {PAPER: "paper", WINNOWED: "winnowed", WORDS: "winnowed"}
+GRAMS, WHOLE = Indexed(RuleSet.WINNOWED, whole_values=False), Indexed(None, whole_values=True)
+OLD_GRAMS = Indexed(RuleSet.PAPER, whole_values=False)
 PROFILE = Profile({CONTENT: GRAMS, SOURCE: WHOLE, "payload": None}, complete=True, typed=frozenset({TIMESTAMP, STATUS}))
-ANY_INDEX = st.sampled_from([Indexed(rules, whole) for rules in RULES for whole in (False, True)] + [None])
+ANY_INDEX = st.sampled_from([Indexed(rules, whole) for rules in (*RuleSet, None) for whole in (False, True)] + [None])
 SCANNER = BatchScanner()
 
 
@@ -74,9 +72,9 @@ def fingerprints_of(batch: list[Row], profile: Profile) -> set[int]:
             tokens = SCANNER.scan(
                 pa.array(texts),
                 field,
-                grams=indexed.rules > WORDS,
+                grams=indexed.rules is not None,
                 whole_values=indexed.whole_values,
-                rules=RULES[indexed.rules],
+                rules=indexed.rules or RuleSet.WINNOWED,
             )
             found.update(tokens.tolist())
     return found
@@ -129,7 +127,7 @@ def test_no_matching_line_is_ruled_out(data: st.DataObject) -> None:
 def tokens(text: str, ends: str = "", field: str = CONTENT) -> Callable[[], Expression]:
     """All tokens of a piece whose ends are open where there is an arrow; not computed while tests are collected."""
     left, right = "<" in ends, ">" in ends
-    rules = WINNOWED if field == CONTENT else WORDS
+    rules = RuleSet.WINNOWED if field == CONTENT else None
     return lambda: all_tokens(piece_tokens(text, field, left_open=left, right_open=right, rules=rules))
 
 
@@ -157,7 +155,7 @@ def source_is(text: str) -> Expression:
         (Regex(r"refused$"), tokens("refused", "<")),
         (Regex("(?i)re[fF]used", case_sensitive=True), tokens("refused", "<>")),
         (Equals(SOURCE, "a b"), lambda: source_is("a b")),
-        (OneOf(SOURCE, (404, "x")), lambda: algebra.any_of(source_is("404"), source_is("x"))),
+        (OneOf(SOURCE, (404, "x")), lambda: algebra.batches_in_any(source_is("404"), source_is("x"))),
         (Contains("x", "absent"), lambda: algebra.NOTHING),
         (Exists("absent"), lambda: algebra.NOTHING),
         (EVERYTHING, lambda: algebra.ANYTHING),
@@ -201,5 +199,5 @@ def test_fields_that_are_not_listed() -> None:
     assert required_tokens(Term("x", ALL_FIELDS), open_profile).expression == algebra.ANYTHING
     assert all("may" in note for note in required_tokens(Term("x", ALL_FIELDS), open_profile).notes)
     closed = Profile({CONTENT: GRAMS, SOURCE: WHOLE, STATUS: None}, complete=True, typed=frozenset({STATUS}))
-    both = algebra.any_of(all_tokens(term_tokens("x")), all_tokens(term_tokens("x", SOURCE)))
+    both = algebra.batches_in_any(all_tokens(term_tokens("x")), all_tokens(term_tokens("x", SOURCE)))
     assert required_tokens(Term("x", ALL_FIELDS), closed).expression == both

@@ -70,11 +70,11 @@ CUT_SIDECAR = """
     from coprlake.storage import snapshot
     path, sidecar = sys.argv[1:]
     table = coprlake.open_table(path)
-    assert len(table.search("request 77").to_arrow()) == EXPECTED
+    assert len(table.search("request 77").arrow()) == EXPECTED
     os.truncate(sidecar, 100)
     time.sleep(snapshot.CHECK_SECONDS + 0.1)
     search = table.search("request 77")
-    assert len(search.to_arrow()) == EXPECTED
+    assert len(search.arrow()) == EXPECTED
     print(search.report.problems)
 """.replace("EXPECTED", str(sum("request 77" in line for line in LINES)))
 

@@ -261,7 +261,10 @@ def test_only_what_is_exact_answers() -> None:
             Exact(wrong)  # type: ignore[arg-type]
         with pytest.raises(UsageError, match="expected a predicate"):
             Necessary(wrong)  # type: ignore[arg-type]
-    assert not any(hasattr(Candidates, name) for name in ("count", "to_arrow", "to_pandas", "rows"))
+    assert not any(
+        hasattr(Candidates, name)
+        for name in ("count", "arrow", "pandas", "polars", "rows", "batches", "reader", "__arrow_c_stream__")
+    )
 
 
 def test_a_necessary_predicate_is_not_searched_for(tmp_path: Path) -> None:

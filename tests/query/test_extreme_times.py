@@ -44,7 +44,7 @@ def test_a_table_with_extreme_times_works(tmp_path: Path, partition_by: str | No
     order = sorted([*EXTREMES, NOW + 1])
 
     def times(order_name: str) -> list[int]:
-        found = table.search(order=order_name, columns=["timestamp"]).to_arrow()  # type: ignore[arg-type]
+        found = table.search(order=order_name, columns=["timestamp"]).arrow()  # type: ignore[arg-type]
         return [int(value) for value in found.column("timestamp").cast(pa.int64()).to_pylist()]
 
     for _ in range(2):
@@ -58,7 +58,7 @@ def test_a_table_with_extreme_times_works(tmp_path: Path, partition_by: str | No
         assert rows[0]["timestamp"] == MOST
         assert rows[-1]["timestamp"] == LEAST
         assert sum(isinstance(row["timestamp"], datetime) for row in rows) == 6
-        assert len(table.search().to_pandas()) == len(order)
+        assert len(table.search().pandas()) == len(order)
         assert table.info().rows == len(order)
         assert table.verify(deep=True).is_sound
         table.optimize(full=True)
@@ -128,14 +128,14 @@ def test_ingest_of_lines_with_odd_years(tmp_path: Path) -> None:
     lines = [{"timestamp": stamp, "content": "x"} for stamp in (0, 253402300800000, -62167219200001)]
     (tmp_path / "a.ndjson").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert run("ingest", tmp_path / "a.ndjson", "--into", tmp_path / "t").exit_code == 0
-    assert open_table(tmp_path / "t").search(order="newest").to_arrow().num_rows == 3
+    assert open_table(tmp_path / "t").search(order="newest").arrow().num_rows == 3
 
 
 def test_numbers_without_an_absolute_value(tmp_path: Path) -> None:
     table = create_table(tmp_path / "t")
     table.append(pa.table({"timestamp": pa.array([LEAST, MOST]), "content": ["a", "b"]}))
     table.append(pa.table({"timestamp": pa.array([LEAST, MOST]).cast(pa.timestamp("s")), "content": ["c", "d"]}))
-    found = table.search(order="oldest", columns=["content"]).to_arrow().column("content").to_pylist()
+    found = table.search(order="oldest", columns=["content"]).arrow().column("content").to_pylist()
     assert (found[0], found[-1]) == ("c", "d")
 
 
@@ -159,7 +159,7 @@ def test_the_law_with_any_times(
     table.append(records(times))
     since, until = sorted([data.draw(st.sampled_from(EXTREMES)), data.draw(st.integers(LEAST, MOST))])
     expected = sorted(time for time in times if since <= time and (time < until or until == MOST))
-    found = table.search(since=since, until=until, order="oldest", columns=["timestamp"]).to_arrow()
+    found = table.search(since=since, until=until, order="oldest", columns=["timestamp"]).arrow()
     assert found.column("timestamp").cast(pa.int64()).to_pylist() == expected
 
 

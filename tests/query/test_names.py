@@ -68,7 +68,7 @@ def test_a_well_known_name_decides_among_several(tmp_path: Path) -> None:
     unclear = folder(tmp_path / "b", first=pa.array(HOURS, pa.timestamp("us")), second=later)
     with pytest.raises(UsageError, match=r"no column timestamp; name a condition on one of its times.*first, second"):
         unclear.search(since=HOURS[0]).count()
-    assert unclear.search(order="newest").to_arrow().num_rows == 20  # an order is only a wish
+    assert unclear.search(order="newest").arrow().num_rows == 20  # an order is only a wish
     assert run("search", tmp_path / "b", "--since", "1d").exit_code == 2
 
 

@@ -177,7 +177,7 @@ def test_columns_are_chosen_and_in_order(table: Table) -> None:
 @pytest.mark.parametrize("columns", [[], ["id", "id"]])
 def test_columns_that_make_no_table_are_refused_or_harmless(table: Table, columns: list[str]) -> None:
     try:
-        found = table.search("c3", columns=columns).to_arrow()
+        found = table.search("c3", columns=columns).arrow()
     except UsageError:
         return
     assert found.num_rows == 19
@@ -185,10 +185,10 @@ def test_columns_that_make_no_table_are_refused_or_harmless(table: Table, column
 
 def test_results_in_every_form(table: Table) -> None:
     search = table.search(contains("c3"), columns=["id", "content"])
-    arrow = search.to_arrow()
+    arrow = search.arrow()
     assert arrow.num_rows == 19
     assert search.count() == 19
-    assert sorted(search.to_pandas()["id"]) == sorted(arrow.column("id").to_pylist())
+    assert sorted(search.pandas()["id"]) == sorted(arrow.column("id").to_pylist())
     assert duckdb.from_arrow(search.reader()).aggregate("count(*), max(id)").fetchall() == [(19, 93)]
     assert sum(batch.num_rows for batch in search) == 19
     assert len(list(search.rows())) == 19
@@ -310,7 +310,7 @@ def test_a_table_may_have_more_segments_than_a_process_may_have_open_files(tmp_p
         assert len(fresh.snapshot().segments) == 150
         for threads in (1, 2):
             assert fresh.search(contains("line"), threads=threads).count() == 150
-            assert fresh.search(contains("line"), threads=threads, order="newest").to_arrow().num_rows == 150
+            assert fresh.search(contains("line"), threads=threads, order="newest").arrow().num_rows == 150
         assert fresh.search(term("needle77")).count() == 1
         assert fresh.verify(deep=True).is_sound
     finally:
@@ -337,9 +337,9 @@ def test_results_by_time_are_merged_in_reasonable_time(tmp_path: Path) -> None:
     table = create_table(tmp_path / "table")
     with table.writer(options=SegmentOptions(batch_bytes=400)) as writer:
         writer.append(pa.table({"timestamp": times, "content": ["some line of text"] * len(times)}))
-    found = table.search("line", order="newest", columns=["timestamp"]).to_arrow().column(0).to_pylist()
+    found = table.search("line", order="newest", columns=["timestamp"]).arrow().column(0).to_pylist()
     assert found == sorted(times, reverse=True)
-    assert table.search("line", order="oldest", limit=5).to_arrow().column("timestamp").to_pylist() == sorted(times)[:5]
+    assert table.search("line", order="oldest", limit=5).arrow().column("timestamp").to_pylist() == sorted(times)[:5]
 
 
 @pytest.mark.parametrize(
@@ -367,8 +367,8 @@ def test_times_in_nanoseconds_can_be_searched(tmp_path: Path) -> None:
     times = pa.array([1_717_200_000_000_000_001, 1_717_200_000_000_000_999], pa.timestamp("ns"))
     pq.write_table(pa.table({"timestamp": times, "content": ["a", "b"]}), tmp_path / "a.parquet")
     table = open_table(tmp_path)
-    assert table.search(order="newest").to_arrow().num_rows == 2
-    assert table.search(since=1_717_200_000_000_000, context=1).to_arrow().num_rows >= 2
+    assert table.search(order="newest").arrow().num_rows == 2
+    assert table.search(since=1_717_200_000_000_000, context=1).arrow().num_rows >= 2
 
 
 def test_a_predicate_has_no_truth(table: Table) -> None:

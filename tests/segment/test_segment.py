@@ -153,7 +153,7 @@ def test_sealing_writes_two_files(tmp_path: Path) -> None:
     )
     assert report.raw_bytes == sum(record_bytes(batch_of(range(30))).tolist())
     assert report.data_bytes == (tmp_path / "part/a.parquet").stat().st_size
-    assert report.sketch_bytes == (tmp_path / "_coprlake/part/a.parquet.copr").stat().st_size
+    assert report.index_bytes == (tmp_path / "_coprlake/part/a.parquet.copr").stat().st_size
     assert (report.first_time, report.last_time) == (1000, 1029)
     assert metadata.row_group(0).column(0).compression == "ZSTD"
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coprlake import CorruptSidecarError, MutableSketch, SealedSketch
+from coprlake.config import RuleSet
 from coprlake.segment.checksum import checksum
 from coprlake.segment.sidecar import TRAILER, Description, Sidecar, encode_sidecar, joined_kinds, profile_of
 from coprlake.sketch.sealing import encode
 from coprlake.tokens.profile import Indexed
-from coprlake.tokens.rules import PAPER_VERSION
 
 pytestmark = pytest.mark.kernels
 
@@ -28,7 +28,7 @@ def sidecar_bytes(description: Description = DESCRIBED) -> bytes:
     sketch = MutableSketch(None)
     for posting in range(3):
         sketch.insert(np.array([7, 11 + posting, 1000], np.uint32), posting)
-    pieces, _ = encode(sketch, signature_bits=32, rules=PAPER_VERSION)
+    pieces, _ = encode(sketch, signature_bits=32, rules=RuleSet.PAPER)
     return b"".join(encode_sidecar(pieces, description))
 
 
@@ -62,7 +62,7 @@ def test_the_checksum_is_as_documented_and_tells_any_change_of_a_word(
 def test_what_was_written_is_read() -> None:
     with Sidecar(sidecar_bytes(), "x.copr") as sidecar:
         assert sidecar.description == DESCRIBED
-        assert sidecar.profile.fields == {"content": Indexed(True, False), "source": Indexed(False, True)}
+        assert sidecar.profile.fields == {"content": Indexed(RuleSet.PAPER, False), "source": Indexed(None, True)}
         assert sidecar.profile.typed == {"timestamp"}
         assert sidecar.sketch.decode(int(sidecar.sketch.list_ids(np.array([1000], np.uint32))[0])).tolist() == [0, 1, 2]
         sidecar.check_belongs_to("day=2026-11-16/x.parquet", 4711)

@@ -38,10 +38,21 @@ from coprlake import (
     UnreadableSketchError,
     UsageError,
 )
+from coprlake.config import RuleSet
 from coprlake.sketch.bbhash import build_perfect_hash
-from coprlake.sketch.format import FOOTER, FOOTER_BYTES, HEADER, MINOR, PAGE_BYTES, PREFIX, SECTION, SECTIONS
+from coprlake.sketch.format import (
+    FOOTER,
+    FOOTER_BYTES,
+    HEADER,
+    MINOR,
+    NEWEST_RULES_VERSION,
+    PAGE_BYTES,
+    PREFIX,
+    RULES_VERSIONS,
+    SECTION,
+    SECTIONS,
+)
 from coprlake.tokens.fingerprint import fingerprint
-from coprlake.tokens.rules import PAPER_VERSION, RULES_VERSION
 
 pytestmark = pytest.mark.kernels
 
@@ -57,17 +68,17 @@ def expected() -> dict[int, set[int]]:
     return postings_of
 
 
-def sound(rules: int = RULES_VERSION) -> bytes:
+def sound(rules: RuleSet = RuleSet.WINNOWED) -> bytes:
     """A small sketch that is in order: of format 1.0 with rules 1, else of 1.1 and with some own lists."""
     data: bytes = GOLDEN["make"](rules)
     return data
 
 
-@pytest.fixture(params=[PAPER_VERSION, RULES_VERSION], ids=["1.0", "1.1"])
-def rules(request: pytest.FixtureRequest) -> int:
+@pytest.fixture(params=[RuleSet.PAPER, RuleSet.WINNOWED], ids=["1.0", "1.1"])
+def rules(request: pytest.FixtureRequest) -> RuleSet:
     """One for each format that is read: what holds for one has to hold for the other."""
-    number: int = request.param
-    return number
+    given: RuleSet = request.param
+    return given
 
 
 def with_header(data: bytes, **fields: Any) -> bytes:
@@ -141,7 +152,7 @@ def test_the_golden_sketch_of_every_version_opens_and_answers(version: str) -> N
         assert sketch.token_count == len(postings_of)
         assert sketch.posting_count == golden.content.postings
         assert f"1.{sketch.header.minor}" == version
-        assert sketch.rules_version == golden.rules
+        assert sketch.rules == golden.rules
 
 
 @pytest.mark.parametrize("version", GOLDEN["FILES"])
@@ -211,7 +222,7 @@ def test_the_header_fits_its_page_and_begins_with_the_prefix() -> None:
 # Damaged headers and sizes
 
 
-def test_a_file_cut_anywhere_is_refused(rules: int) -> None:
+def test_a_file_cut_anywhere_is_refused(rules: RuleSet) -> None:
     data = sound(rules)
     for length in range(len(data)):
         with pytest.raises(CorruptSketchError):
@@ -232,7 +243,7 @@ def test_a_file_with_something_behind_is_refused(more: bytes) -> None:
         SealedSketch(sound() + more)
 
 
-def test_every_flipped_bit_of_the_header_is_found(rules: int) -> None:
+def test_every_flipped_bit_of_the_header_is_found(rules: RuleSet) -> None:
     data = sound(rules)
     page = bytearray(data[:PAGE_BYTES])
     rest = data[PAGE_BYTES:]
@@ -254,7 +265,7 @@ def test_another_kind_of_file_is_refused(other: bytes) -> None:
 # Headers that contradict themselves although their checksum is right
 
 
-def test_a_header_with_a_new_checksum_is_otherwise_as_before(rules: int) -> None:
+def test_a_header_with_a_new_checksum_is_otherwise_as_before(rules: RuleSet) -> None:
     """What the tests below rely on."""
     assert with_header(sound(rules)) == sound(rules)
 
@@ -262,7 +273,9 @@ def test_a_header_with_a_new_checksum_is_otherwise_as_before(rules: int) -> None
 @pytest.mark.parametrize("section", SECTIONS)
 @pytest.mark.parametrize("field", ["offset", "size"])
 @pytest.mark.parametrize("change", [-64, -8, -1, 1, 7, 8, 64, 1 << 20, 1 << 40, (1 << 63) - 8192, (1 << 64) - 8192])
-def test_a_section_elsewhere_or_of_another_size_is_refused(section: str, field: str, change: int, rules: int) -> None:
+def test_a_section_elsewhere_or_of_another_size_is_refused(
+    section: str, field: str, change: int, rules: RuleSet
+) -> None:
     data = sound(rules)
     value = section_of(data, section)[field == "size"]
     if value + change < 0:
@@ -279,7 +292,7 @@ def test_a_section_elsewhere_or_of_another_size_is_refused(section: str, field: 
 
 
 @pytest.mark.parametrize("section", SECTIONS[1:])
-def test_overlapping_sections_are_refused(section: str, rules: int) -> None:
+def test_overlapping_sections_are_refused(section: str, rules: RuleSet) -> None:
     data = sound(rules)
     offset, _ = section_of(data, SECTIONS[SECTIONS.index(section) - 1])
     own, _ = section_of(data, section)
@@ -319,7 +332,7 @@ def test_overlapping_sections_are_refused(section: str, rules: int) -> None:
         ("own_list_count", (1 << 64) - 1),
     ],
 )
-def test_counts_that_contradict_the_rest_are_refused(field: str, value: int, rules: int) -> None:
+def test_counts_that_contradict_the_rest_are_refused(field: str, value: int, rules: RuleSet) -> None:
     with pytest.raises(CorruptSketchError):
         SealedSketch(with_header(sound(rules), **{field: value}))
 
@@ -335,7 +348,7 @@ def test_counts_that_contradict_the_rest_are_refused(field: str, value: int, rul
         [0, 64, 1 << 63, 192],
     ],
 )
-def test_level_starts_that_do_not_rise_by_words_to_the_end_are_refused(starts: list[int], rules: int) -> None:
+def test_level_starts_that_do_not_rise_by_words_to_the_end_are_refused(starts: list[int], rules: RuleSet) -> None:
     data = sound(rules)
     level_starts = np.zeros(HEADER["level_starts"].shape, np.uint64)
     level_starts[: len(starts)] = starts
@@ -351,7 +364,7 @@ def test_level_starts_that_do_not_rise_by_words_to_the_end_are_refused(starts: l
     + [("own_list_count", count) for count in (1, 3, 11, 13, 24)],
 )
 def test_a_count_that_only_the_content_contradicts_gives_answers_within_bounds_or_an_error(
-    field: str, value: int, rules: int
+    field: str, value: int, rules: RuleSet
 ) -> None:
     """No checksum and no size tells: the reader has to take care by itself."""
     try:
@@ -366,7 +379,7 @@ def test_own_lists_in_a_file_of_format_1_0_are_refused() -> None:
     with pytest.raises(CorruptSketchError, match="own_list_count of 0 to 0"):
         SealedSketch(with_header(sound(), minor=0))
     with pytest.raises(CorruptSketchError, match="own_list_count of 0 to 0"):
-        SealedSketch(with_header(sound(PAPER_VERSION), own_list_count=1))
+        SealedSketch(with_header(sound(RuleSet.PAPER), own_list_count=1))
 
 
 def test_fewer_own_lists_than_the_tokens_leave_are_refused() -> None:
@@ -410,16 +423,17 @@ def test_a_newer_minor_version_is_too_new_since_layouts_differ(minor: int) -> No
         SealedSketch(with_header(sound(), minor=minor))
 
 
-def test_the_rules_are_kept_and_those_of_the_paper_are_written_in_format_1_0(rules: int) -> None:
+def test_the_rules_are_kept_and_those_of_the_paper_are_written_in_format_1_0(rules: RuleSet) -> None:
     sketch = SealedSketch(sound(rules))
-    assert sketch.rules_version == sketch.header.rules_version == rules
-    assert sketch.header.minor == (0 if rules == PAPER_VERSION else MINOR)
+    assert sketch.rules is rules
+    assert sketch.rules_version == sketch.header.rules_version == RULES_VERSIONS[rules]
+    assert sketch.header.minor == (0 if rules is RuleSet.PAPER else MINOR)
 
 
-@pytest.mark.parametrize("number", [-1, 0, RULES_VERSION + 1])
+@pytest.mark.parametrize("number", [-1, 0, NEWEST_RULES_VERSION + 1])
 def test_rules_that_do_not_exist_are_not_written(number: int) -> None:
-    with pytest.raises(UsageError, match=f"token rules must be 1 to {RULES_VERSION}, not {number}"):
-        sound(number)
+    with pytest.raises(UsageError, match=f"there are no token rules {number}; expected winnowed or paper"):
+        sound(number)  # type: ignore[arg-type]
 
 
 def test_rules_0_are_refused() -> None:
@@ -427,7 +441,7 @@ def test_rules_0_are_refused() -> None:
         SealedSketch(with_header(sound(), rules_version=0))
 
 
-@pytest.mark.parametrize("rules_version", [RULES_VERSION + 1, (1 << 64) - 1])
+@pytest.mark.parametrize("rules_version", [NEWEST_RULES_VERSION + 1, (1 << 64) - 1])
 def test_newer_token_rules_are_too_new(rules_version: int) -> None:
     with pytest.raises(SketchTooNewError, match=f"found rules {rules_version}"):
         SealedSketch(with_header(sound(), rules_version=rules_version))
@@ -552,7 +566,7 @@ def test_one_class_catches_all_errors_and_python_s_own_classes_fit() -> None:
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_verify_names_the_section_that_is_damaged(section: str, rules: int) -> None:
+def test_verify_names_the_section_that_is_damaged(section: str, rules: RuleSet) -> None:
     data = bytearray(with_fallback(rules))
     offset, size = section_of(bytes(data), section)
     data[offset + size // 2] ^= 0x10
@@ -571,7 +585,7 @@ def test_verify_finds_a_byte_between_sections() -> None:
 
 
 @pytest.mark.parametrize("index", range(-FOOTER_BYTES, 0))
-def test_verify_finds_every_damaged_byte_of_the_footer(index: int, rules: int) -> None:
+def test_verify_finds_every_damaged_byte_of_the_footer(index: int, rules: RuleSet) -> None:
     data = bytearray(sound(rules))
     data[index] ^= 0x01
     with pytest.raises(CorruptSketchError) as caught:
@@ -582,7 +596,7 @@ def test_verify_finds_every_damaged_byte_of_the_footer(index: int, rules: int) -
 @pytest.mark.parametrize("filler", [0x00, 0xFF, 0x55, 0xAA])
 @pytest.mark.parametrize("section", SECTIONS)
 def test_a_section_overwritten_as_a_whole_gives_answers_within_bounds_or_an_error(
-    section: str, filler: int, rules: int
+    section: str, filler: int, rules: RuleSet
 ) -> None:
     data = bytearray(with_fallback(rules))
     offset, size = section_of(bytes(data), section)
@@ -590,13 +604,13 @@ def test_a_section_overwritten_as_a_whole_gives_answers_within_bounds_or_an_erro
     assert ask_everything(SealedSketch(bytes(data))) > 3
 
 
-def with_fallback(rules: int = RULES_VERSION) -> bytes:
+def with_fallback(rules: RuleSet = RuleSet.WINNOWED) -> bytes:
     """The same sketch with a perfect hash of one level only, so that the section `fallback` is in use."""
     with patch("coprlake.sketch.sealing.build_perfect_hash", partial(build_perfect_hash, level_limit=1)):
         return sound(rules)
 
 
-def test_tokens_in_the_fallback_are_found(rules: int) -> None:
+def test_tokens_in_the_fallback_are_found(rules: RuleSet) -> None:
     sketch = SealedSketch(with_fallback(rules))
     assert sketch.header.fallback_count > 5
     list_ids = sketch.list_ids(np.array(list(expected()), np.uint32)).tolist()
@@ -627,9 +641,9 @@ def damaged_files() -> Iterator[tuple[str, bytes]]:
     """Every byte behind the header inverted, and each of its bits; a seeded sample without the JIT."""
     random = np.random.default_rng(1)
     files = {
-        "sound 1.0": sound(PAPER_VERSION),
+        "sound 1.0": sound(RuleSet.PAPER),
         "sound 1.1": sound(),
-        "with_fallback 1.0": with_fallback(PAPER_VERSION),
+        "with_fallback 1.0": with_fallback(RuleSet.PAPER),
         "with_fallback 1.1": with_fallback(),
     }
     for name, data in files.items():

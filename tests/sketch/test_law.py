@@ -19,9 +19,9 @@ from coprlake import (
     SealedSketch,
     SketchWriter,
     UsageError,
-    all_of,
     all_tokens,
-    any_of,
+    batches_in_all,
+    batches_in_any,
     contains_tokens,
     term_tokens,
 )
@@ -143,12 +143,12 @@ def test_combinations_are_flat_and_keep_their_meaning(a: Expression, b: Expressi
     for posting in range(8):
         naive.insert(np.array([f for f in range(1, 13) if f * (posting + 3) % 5 < 2], np.uint32), posting)
     left_a, left_b = naive.candidates(a), naive.candidates(b)
-    assert naive.candidates(all_of(a, b)) == left_a & left_b
-    assert naive.candidates(any_of(a, b)) == left_a | left_b
-    assert all_of(a, ANYTHING) == all_of(a)
-    assert all_of(a, NOTHING) == NOTHING
-    assert any_of(a, NOTHING) == any_of(a)
-    assert any_of(a, ANYTHING) == ANYTHING
+    assert naive.candidates(batches_in_all(a, b)) == left_a & left_b
+    assert naive.candidates(batches_in_any(a, b)) == left_a | left_b
+    assert batches_in_all(a, ANYTHING) == batches_in_all(a)
+    assert batches_in_all(a, NOTHING) == NOTHING
+    assert batches_in_any(a, NOTHING) == batches_in_any(a)
+    assert batches_in_any(a, ANYTHING) == ANYTHING
 
 
 def test_an_expression_may_be_nested_deeply() -> None:

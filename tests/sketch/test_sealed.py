@@ -21,9 +21,10 @@ from coprlake import (
     SealedSketch,
     SketchWriter,
     UsageError,
-    all_of,
-    any_of,
+    batches_in_all,
+    batches_in_any,
 )
+from coprlake.config import RuleSet
 from coprlake.kernel import I64Array, U16Array, U32Array, U64Array
 from coprlake.sketch import interpolative
 from coprlake.sketch.algebra import Expression, Token, compile_expression
@@ -35,7 +36,6 @@ from coprlake.sketch.merge import add_sealed
 from coprlake.sketch.postings_hash import postings_hash
 from coprlake.sketch.ranks import rank_width
 from coprlake.sketch.sealing import encode, seal
-from coprlake.tokens.rules import PAPER_VERSION, RULES_VERSION
 
 pytestmark = pytest.mark.kernels
 
@@ -43,7 +43,7 @@ SLOWDOWN = 100 if config.DISABLE_JIT else 1
 """By how much sizes are divided where kernels run as plain Python."""
 LAST_POSTING = 65535
 BITS = (1, 8, 10, 32)
-RULES = (PAPER_VERSION, RULES_VERSION)
+RULES = (RuleSet.PAPER, RuleSet.WINNOWED)
 """Of the formats 1.0 and 1.1."""
 
 Model = dict[int, set[int]]
@@ -64,11 +64,11 @@ def mutable_of(model: Model) -> MutableSketch:
     return sketch
 
 
-def bytes_of(sketch: MutableSketch, signature_bits: int = 32, rules: int = RULES_VERSION) -> bytes:
+def bytes_of(sketch: MutableSketch, signature_bits: int = 32, rules: RuleSet = RuleSet.WINNOWED) -> bytes:
     return b"".join(encode(sketch, signature_bits=signature_bits, rules=rules)[0])
 
 
-def sealed_of(model: Model, signature_bits: int = 32, rules: int = RULES_VERSION) -> SealedSketch:
+def sealed_of(model: Model, signature_bits: int = 32, rules: RuleSet = RuleSet.WINNOWED) -> SealedSketch:
     return SealedSketch(bytes_of(mutable_of(model), signature_bits, rules))
 
 
@@ -87,20 +87,20 @@ def random_tokens(seed: int, count: int) -> U32Array:
 
 
 @given(models, st.sampled_from(BITS), st.sampled_from(RULES))
-def test_every_token_is_found_with_exactly_its_postings(model: Model, signature_bits: int, rules: int) -> None:
+def test_every_token_is_found_with_exactly_its_postings(model: Model, signature_bits: int, rules: RuleSet) -> None:
     sketch = sealed_of(model, signature_bits, rules)
     assert answers(sketch, list(model)) == model
     assert sketch.token_count == len(model)
     assert sketch.list_count == len({frozenset(postings) for postings in model.values()})
     assert sketch.posting_count == max((max(postings) + 1 for postings in model.values()), default=0)
     assert sketch.signature_bits == signature_bits
-    assert sketch.rules_version == rules
+    assert sketch.rules is rules
     sketch.verify()
 
 
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("signature_bits", BITS)
-def test_50000_tokens_with_lists_of_every_length_are_found(signature_bits: int, rules: int) -> None:
+def test_50000_tokens_with_lists_of_every_length_are_found(signature_bits: int, rules: RuleSet) -> None:
     random = np.random.default_rng(signature_bits)
     tokens = random_tokens(signature_bits, 50_000 // SLOWDOWN)
     sketch = MutableSketch(None)
@@ -142,7 +142,7 @@ def test_a_token_in_all_65536_postings_is_found_in_all() -> None:
 
 
 @pytest.mark.parametrize("rules", RULES)
-def test_an_empty_sketch_has_no_token_and_no_posting(rules: int) -> None:
+def test_an_empty_sketch_has_no_token_and_no_posting(rules: RuleSet) -> None:
     sketch = sealed_of({}, rules=rules)
     assert sketch.header.own_list_count == 0
     assert (sketch.token_count, sketch.list_count, sketch.posting_count) == (0, 0, 0)
@@ -223,7 +223,7 @@ def test_lists_of_equal_hash_do_not_let_the_order_of_insertion_show_in_the_bytes
 
 
 @pytest.mark.parametrize("rules", RULES)
-def test_own_lists_of_equal_hash_do_not_let_the_order_of_insertion_show_either(rules: int) -> None:
+def test_own_lists_of_equal_hash_do_not_let_the_order_of_insertion_show_either(rules: RuleSet) -> None:
     a, b = lists_of_equal_hash()
     files = []
     for tokens in ([1, 2], [2, 1]):
@@ -281,9 +281,9 @@ def test_signature_bits_outside_1_to_32_are_refused(signature_bits: int) -> None
         encode(MutableSketch(), signature_bits=signature_bits)
 
 
-@pytest.mark.parametrize("rules", [-1, 0, RULES_VERSION + 1])
-def test_rules_that_do_not_exist_are_refused_and_nothing_is_written(rules: int, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=f"token rules must be 1 to {RULES_VERSION}, not {rules}"):
+@pytest.mark.parametrize("rules", ["", "2", "words"])
+def test_rules_that_do_not_exist_are_refused_and_nothing_is_written(rules: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"there are no token rules {rules!r}; expected winnowed or paper"):
         seal(MutableSketch(), tmp_path / "s.copr", rules=rules)
     assert list(tmp_path.iterdir()) == []
 
@@ -420,7 +420,7 @@ def test_own_lists_come_last_in_the_order_of_their_tokens(model: Model, more: in
     assert ranks[ranks >= first_own].tolist() == list(range(first_own, sketch.list_count))
     assert set(fingerprints[ranks >= first_own].tolist()) == own
     assert sketch.list_ids(fingerprints).tolist() == ranks.tolist()
-    assert answers(sketch, list(model)) == model == answers(sealed_of(model, rules=PAPER_VERSION), list(model))
+    assert answers(sketch, list(model)) == model == answers(sealed_of(model, rules=RuleSet.PAPER), list(model))
 
 
 @pytest.mark.parametrize("count", [1, 127, 128, 129, 1000])
@@ -548,10 +548,10 @@ def test_many_sketches_are_asked_at_once() -> None:
     sketches = [sealed_of(model) for model in ({1: {0}, 2: {1}}, {}, {2: {0}, 3: {4}}, {1: {0, 1}, 3: {0}})]
     one, two, three = Token(1), Token(2), Token(3)
     assert verdicts(sketches, one) == [MIGHT, CANNOT, CANNOT, MIGHT]
-    assert verdicts(sketches, all_of(two, three)) == [CANNOT, CANNOT, MIGHT, CANNOT]
-    assert verdicts(sketches, any_of(one, three)) == [MIGHT, CANNOT, MIGHT, MIGHT]
-    assert verdicts(sketches, all_of(any_of(one, two), three)) == [CANNOT, CANNOT, MIGHT, MIGHT]
-    assert verdicts(sketches, any_of()) == [CANNOT] * 4
+    assert verdicts(sketches, batches_in_all(two, three)) == [CANNOT, CANNOT, MIGHT, CANNOT]
+    assert verdicts(sketches, batches_in_any(one, three)) == [MIGHT, CANNOT, MIGHT, MIGHT]
+    assert verdicts(sketches, batches_in_all(batches_in_any(one, two), three)) == [CANNOT, CANNOT, MIGHT, MIGHT]
+    assert verdicts(sketches, batches_in_any()) == [CANNOT] * 4
     assert verdicts(sketches, ANYTHING) == [MIGHT] * 4
     assert verdicts([], one) == []
 
@@ -562,7 +562,7 @@ def test_a_damaged_sketch_among_many_is_told_apart() -> None:
     offset, size, _ = sound.header.sections["level_ranks"]
     data[offset : offset + size] = b"\xff" * size
     damaged = SealedSketch(bytes(data))
-    program = any_of(*(Token(token) for token in range(1, 400)))
+    program = batches_in_any(*(Token(token) for token in range(1, 400)))
     assert verdicts([sound, damaged, sound], program) == [MIGHT, DAMAGED, MIGHT]
 
 
@@ -571,7 +571,7 @@ def test_a_damaged_sketch_among_many_is_told_apart() -> None:
 
 @given(models, models, st.integers(0, 100), st.sampled_from(RULES))
 @settings(max_examples=30)
-def test_merging_is_the_union_with_postings_rebased(a: Model, b: Model, base: int, rules: int) -> None:
+def test_merging_is_the_union_with_postings_rebased(a: Model, b: Model, base: int, rules: RuleSet) -> None:
     merged = mutable_of(a)
     assert add_sealed(merged, sealed_of(b, rules=rules), posting_base=base)
     expected = {token: set(postings) for token, postings in a.items()}
@@ -645,7 +645,7 @@ def fill(writer: SketchWriter) -> Model:
 
 
 @pytest.mark.parametrize("rules", RULES)
-def test_a_writer_that_spills_answers_at_any_time_and_writes_the_same_bytes(tmp_path: Path, rules: int) -> None:
+def test_a_writer_that_spills_answers_at_any_time_and_writes_the_same_bytes(tmp_path: Path, rules: RuleSet) -> None:
     spill_folder = tmp_path / "spill"
     spill_folder.mkdir()
     limit_bytes = 2 << 20
@@ -669,7 +669,7 @@ def test_a_writer_that_spills_answers_at_any_time_and_writes_the_same_bytes(tmp_
     assert (tmp_path / "spilled.copr").read_bytes() == (tmp_path / "whole.copr").read_bytes()
     with SealedSketch.open(tmp_path / "spilled.copr") as sketch:
         assert answers(sketch, list(model)) == model
-        assert sketch.rules_version == rules
+        assert sketch.rules is rules
 
 
 def test_closing_a_writer_removes_its_spilled_files(tmp_path: Path) -> None:
@@ -841,3 +841,13 @@ def test_sealing_into_a_folder_that_is_not_there_says_so(tmp_path: Path) -> None
     with pytest.raises(UsageError, match="is a folder"):
         seal(MutableSketch(), tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_rules_given_to_a_writer_as_a_number_still_work_and_warn(tmp_path: Path) -> None:
+    for number, rules in ((1, RuleSet.PAPER), (2, RuleSet.WINNOWED)):
+        with SketchWriter() as writer, pytest.warns(DeprecationWarning, match=f"use rules='{rules}'"):
+            writer.seal(tmp_path / "s.copr", rules=number)
+        with SealedSketch.open(tmp_path / "s.copr") as sketch:
+            assert sketch.rules is rules
+    with SketchWriter() as writer, pytest.raises(UsageError, match="there are no token rules 3; expected winnowed or"):
+        writer.seal(tmp_path / "s.copr", rules=3)

@@ -16,7 +16,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coprlake import ANYTHING, NOTHING, BatchScanner, MutableSketch, SealedSketch, SketchWriter, all_of, any_of
+from coprlake import (
+    ANYTHING,
+    NOTHING,
+    BatchScanner,
+    MutableSketch,
+    SealedSketch,
+    SketchWriter,
+    batches_in_all,
+    batches_in_any,
+)
 from coprlake.kernel import U16Array, U32Array
 from coprlake.sketch.algebra import Token, compile_expression
 from coprlake.sketch.asking import Sketch
@@ -200,7 +209,7 @@ def test_the_list_that_most_tokens_have_gets_rank_0(mutable: MutableSketch) -> N
 
 def test_info_alone_has_its_list_and_stores_no_rank(mutable: MutableSketch) -> None:
     """Of a file of format 1.1, that is; format 1.0 stores the rank of each token."""
-    paper, latest = (SealedSketch(b"".join(encode(mutable, rules=rules)[0])) for rules in (1, 2))
+    paper, latest = (SealedSketch(b"".join(encode(mutable, rules=rules)[0])) for rules in ("paper", "winnowed"))
     assert (paper.header.own_list_count, latest.header.own_list_count) == (0, 1)
     assert rank_of(latest, "info") == rank_of(paper, "info") == 5
     assert answers(paper) == answers(latest) == POSTINGS
@@ -288,27 +297,27 @@ def test_algorithm_3_ends_when_the_consumer_has_seen_enough_lists(sketch: Sketch
 def test_the_algebra_combines_postings(sketch: Sketch) -> None:
     info, host, start = (Token(fingerprint(token)) for token in ("info", "host", "start"))
     stop = Token(fingerprint("stop"))
-    assert sketch.candidates(all_of(info, host)).tolist() == [0]
-    assert sketch.candidates(any_of(info, host)).tolist() == [0, 1, 2, 3]
-    assert sketch.candidates(any_of(host, start)).tolist() == [0, 1, 2]
-    assert sketch.candidates(all_of(info, any_of(host, start))).tolist() == [0, 1]
-    assert sketch.candidates(any_of(all_of(info, host), all_of(info, start))).tolist() == [0, 1]
-    assert sketch.candidates(all_of(host, start)).tolist() == []
-    assert sketch.candidates(all_of(info, stop)).tolist() == []
-    assert sketch.candidates(any_of(info, stop)).tolist() == [0, 1, 3]
+    assert sketch.candidates(batches_in_all(info, host)).tolist() == [0]
+    assert sketch.candidates(batches_in_any(info, host)).tolist() == [0, 1, 2, 3]
+    assert sketch.candidates(batches_in_any(host, start)).tolist() == [0, 1, 2]
+    assert sketch.candidates(batches_in_all(info, batches_in_any(host, start))).tolist() == [0, 1]
+    assert sketch.candidates(batches_in_any(batches_in_all(info, host), batches_in_all(info, start))).tolist() == [0, 1]
+    assert sketch.candidates(batches_in_all(host, start)).tolist() == []
+    assert sketch.candidates(batches_in_all(info, stop)).tolist() == []
+    assert sketch.candidates(batches_in_any(info, stop)).tolist() == [0, 1, 3]
 
 
 def test_anything_is_every_posting_and_nothing_is_none(sketch: Sketch) -> None:
     info = Token(fingerprint("info"))
     assert sketch.candidates(ANYTHING).tolist() == [0, 1, 2, 3]
     assert sketch.candidates(NOTHING).tolist() == []
-    assert sketch.candidates(all_of(info, ANYTHING)).tolist() == [0, 1, 3]
-    assert sketch.candidates(any_of(info, ANYTHING)).tolist() == [0, 1, 2, 3]
-    assert sketch.candidates(any_of(info, NOTHING)).tolist() == [0, 1, 3]
-    assert sketch.candidates(all_of(info, NOTHING)).tolist() == []
+    assert sketch.candidates(batches_in_all(info, ANYTHING)).tolist() == [0, 1, 3]
+    assert sketch.candidates(batches_in_any(info, ANYTHING)).tolist() == [0, 1, 2, 3]
+    assert sketch.candidates(batches_in_any(info, NOTHING)).tolist() == [0, 1, 3]
+    assert sketch.candidates(batches_in_all(info, NOTHING)).tolist() == []
 
 
 def test_programs_ask_for_tokens_in_the_order_of_the_expression() -> None:
     """The rarest come last in a search text, and are asked first: from the end."""
-    expression = all_of(Token(1), Token(2), any_of(Token(3), Token(4)), Token(5))
+    expression = batches_in_all(Token(1), Token(2), batches_in_any(Token(3), Token(4)), Token(5))
     assert compile_expression(expression).fingerprints.tolist() == [1, 2, 3, 4, 5]

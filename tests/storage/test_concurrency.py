@@ -310,7 +310,7 @@ def test_columns_come_while_searches_run(tmp_path: Path) -> None:
     table.append(records(0, 5))
 
     def check() -> None:
-        assert table.search().to_arrow().num_rows >= 5
+        assert table.search().arrow().num_rows >= 5
         assert table.search().reader().read_all().num_rows >= 5
 
     with searching(check, 2):

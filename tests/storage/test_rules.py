@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from click.testing import CliRunner
@@ -25,7 +24,7 @@ from coprlake import (
     wildcard,
 )
 from coprlake.cli.main import cli
-from coprlake.config import Rules
+from coprlake.config import RuleSet
 from coprlake.errors import UsageError
 from coprlake.predicate.predicates import Predicate
 from coprlake.segment.mutable import SegmentOptions
@@ -33,7 +32,6 @@ from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.sidecar import KINDS
 from coprlake.table import Table
 from coprlake.tokens.profile import Indexed
-from coprlake.tokens.rules import PAPER, PAPER_VERSION, RULES_VERSION, WINNOWED
 
 LINES = [
     f"2026-11-16T03:{i:02}:07.{i * 7919:06}Z host-{i % 5} GET /api/v1/orders/{i * 12345678901} "
@@ -43,7 +41,7 @@ LINES = [
 BATCHES = SegmentOptions(batch_bytes=600, slot_count=1)
 
 
-def filled(path: Path, *rules: Rules, own: Rules = "winnowed") -> Table:
+def filled(path: Path, *rules: str, own: str = "winnowed") -> Table:
     """A segment of ten lines for each of the rules, of several batches each."""
     table = create_table(path, partition_by=None, rules=own)
     for number, name in enumerate(rules):
@@ -57,9 +55,9 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Table:
     return filled(tmp_path_factory.mktemp("mixed") / "table", "paper", "winnowed", "paper", "winnowed")
 
 
-def versions(table: Table) -> list[int]:
+def versions(table: Table) -> list[RuleSet]:
     segments: list[SealedSegment] = sorted(table.snapshot().segments, key=lambda one: one.name)
-    return [one.sidecar.sketch.rules_version for one in segments if one.sidecar]
+    return [one.sidecar.sketch.rules for one in segments if one.sidecar]
 
 
 def found(table: Table, predicate: Predicate, *, use_sketches: bool = True) -> list[str]:
@@ -67,9 +65,9 @@ def found(table: Table, predicate: Predicate, *, use_sketches: bool = True) -> l
 
 
 def test_segments_of_both_rules_lie_in_one_table(mixed: Table) -> None:
-    assert versions(mixed) == [PAPER_VERSION, RULES_VERSION, PAPER_VERSION, RULES_VERSION]
+    assert versions(mixed) == [RuleSet.PAPER, RuleSet.WINNOWED, RuleSet.PAPER, RuleSet.WINNOWED]
     kinds = [one.sidecar.description.fields["content"] for one in mixed.snapshot().segments if one.sidecar]
-    assert {KINDS[kind] for kind in kinds} == {Indexed(PAPER, False), Indexed(WINNOWED, False)}
+    assert {KINDS[kind] for kind in kinds} == {Indexed(RuleSet.PAPER, False), Indexed(RuleSet.WINNOWED, False)}
     info = mixed.info()
     assert (info.rules, info.segments_by_rules) == ("winnowed", {"paper": 2, "winnowed": 2})
     assert mixed.verify(deep=True).is_sound
@@ -130,7 +128,7 @@ def test_digits_open_everything_by_the_rules_of_the_paper(tmp_path: Path) -> Non
     """Why there is a rule set 2: every three digits of this number are in every batch, but not the number."""
     lines = [" ".join(f"{i:03}" for i in range(1000))] * 3
     opened = {}
-    for rules in get_args(Rules):
+    for rules in RuleSet:
         table = create_table(tmp_path / rules, partition_by=None, rules=rules)
         with table.writer(options=BATCHES) as writer:
             writer.append([{"content": line} for line in lines])
@@ -141,8 +139,8 @@ def test_digits_open_everything_by_the_rules_of_the_paper(tmp_path: Path) -> Non
 
 
 def test_optimize_brings_segments_to_the_rules_of_the_table(tmp_path: Path) -> None:
-    for own, expected in (("winnowed", RULES_VERSION), ("paper", PAPER_VERSION)):
-        table = filled(tmp_path / own, "paper", "winnowed", "winnowed", own=own)  # type: ignore[arg-type]
+    for own, expected in (("winnowed", RuleSet.WINNOWED), ("paper", RuleSet.PAPER)):
+        table = filled(tmp_path / own, "paper", "winnowed", "winnowed", own=own)
         report = table.optimize()
         assert (report.merged, report.written) == (3, 1)
         assert report.tokenized_again == (1 if own == "winnowed" else 2)
@@ -152,8 +150,8 @@ def test_optimize_brings_segments_to_the_rules_of_the_table(tmp_path: Path) -> N
             assert found(table, contains(line[-11:])) == [line]
 
 
-@pytest.mark.parametrize("rules", get_args(Rules))
-def test_long_values_of_a_field_with_grams_are_found_by_equality(tmp_path: Path, rules: Rules) -> None:
+@pytest.mark.parametrize("rules", RuleSet)
+def test_long_values_of_a_field_with_grams_are_found_by_equality(tmp_path: Path, rules: RuleSet) -> None:
     ids = [f"4bf92f3577b34da6a3ce929d0e0e{i:04x}" for i in range(20)]
     table = create_table(tmp_path / "table", grams=["trace"], partition_by=None, rules=rules)
     with table.writer(options=BATCHES) as writer:
@@ -172,7 +170,7 @@ def test_an_old_table_with_grams_is_right_after_optimize(tmp_path: Path) -> None
     ids = [f"4bf92f3577b34da6a3ce929d0e0e{i:04x}" for i in range(6)]
     table = create_table(tmp_path / "table", grams=["trace"], partition_by=None)
     for rules, some in (("paper", ids[:3]), ("winnowed", ids[3:])):
-        with table.writer(options=replace(BATCHES, rules=rules)) as writer:  # type: ignore[arg-type]
+        with table.writer(options=replace(BATCHES, rules=rules)) as writer:
             writer.append([{"content": "x", "trace": one} for one in some])
     table.optimize()
     assert [table.search(equals("trace", one)).count() for one in ids] == [1] * 6
@@ -197,17 +195,17 @@ def test_index_by_other_rules_writes_only_those_that_have_others(tmp_path: Path)
     table = filled(tmp_path / "table", "winnowed", "paper")
     assert table.index().indexed == 0
     assert table.index(rules="winnowed").indexed == 1
-    assert set(versions(table)) == {RULES_VERSION}
+    assert set(versions(table)) == {RuleSet.WINNOWED}
     with pytest.raises(UsageError, match="no token rules"):
-        table.index(rules="bogus")  # type: ignore[arg-type]
+        table.index(rules="bogus")
 
 
 def test_index_rebuilds_by_other_rules(tmp_path: Path) -> None:
     table = filled(tmp_path / "table", "winnowed", "paper")
     table.index(rebuild=True)
-    assert set(versions(table)) == {RULES_VERSION}
+    assert set(versions(table)) == {RuleSet.WINNOWED}
     table.index(rebuild=True, rules="paper")
-    assert set(versions(table)) == {PAPER_VERSION}
+    assert set(versions(table)) == {RuleSet.PAPER}
     assert found(table, contains("10.20.3.3")) == found(table, contains("10.20.3.3"), use_sketches=False)
 
 
@@ -218,9 +216,9 @@ def test_a_table_keeps_its_rules(tmp_path: Path) -> None:
     assert table.rules == "paper"
     table.append([{"content": LINES[0]}])
     table.delete(contains(LINES[1]))
-    assert set(versions(table)) == {PAPER_VERSION}
+    assert set(versions(table)) == {RuleSet.PAPER}
     with pytest.raises(UsageError, match="there are no token rules 'papers'; expected winnowed or paper"):
-        create_table(tmp_path / "other", rules="papers")  # type: ignore[arg-type]
+        create_table(tmp_path / "other", rules="papers")
 
 
 def test_the_command_has_the_rules(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_a_log_with_a_zero_byte_in_a_path_is_an_error(tmp_path: Path) -> None:
             action["add"]["path"] = "a%00b.parquet"
     commit.write_text("\n".join(map(json.dumps, actions)))
     with pytest.raises(CoprlakeError):
-        coprlake.open_table(tmp_path / "t").search("needle", strict=True).to_arrow()
+        coprlake.open_table(tmp_path / "t").search("needle", strict=True).arrow()
 
 
 def test_a_column_whose_name_is_not_utf8_is_named_and_not_raised(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_a_content_column_of_another_type_is_indexed(tmp_path: Path) -> None:
     pq.write_table(pa.table(data), tmp_path / "a.parquet")
     table = open_table(tmp_path)
     table.index()
-    assert _ids(table.search(Contains("needle", "note")).to_arrow()) == [1]
+    assert _ids(table.search(Contains("needle", "note")).arrow()) == [1]
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.timestamp("us"), pa.list_(pa.int32())])
@@ -41,7 +41,7 @@ def test_maps_get_the_types_that_delta_has(tmp_path: Path, item: pa.DataType) ->
     table = create_table(tmp_path / "logs", partition_by=None)
     table.append(pa.table({"id": [1], "tags": pa.array([[("k", value)]], pa.map_(pa.string(), item))}))
     assert table.schema.field("tags").type == lake_type(pa.map_(pa.string(), item))
-    assert _ids(open_table(tmp_path / "logs").search().to_arrow()) == [1]
+    assert _ids(open_table(tmp_path / "logs").search().arrow()) == [1]
 
 
 def test_decimals_are_compared_exactly(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_decimals_are_compared_exactly(tmp_path: Path) -> None:
     table = open_table(tmp_path)
 
     def found(predicate: Equals | OneOf | Compare) -> list[int]:
-        return _ids(table.search(predicate).to_arrow())
+        return _ids(table.search(predicate).arrow())
 
     assert found(Equals("amount", "-0.099999")) == [0]
     assert found(Equals("amount", -0.099999)) == [0]
@@ -73,17 +73,17 @@ def test_views_of_text_inside_of_structs_are_read(tmp_path: Path) -> None:
     frame = polars.DataFrame({"id": [1, 2], "who": [{"name": "Eve"}, {"name": "Bob"}], "tags": [["a"], ["b", "c"]]})
     frame.write_delta(str(tmp_path / "logs"))
     table = open_table(tmp_path / "logs")
-    assert _ids(table.search(Contains("eve", "who.name")).to_arrow()) == [1]
-    assert _ids(table.search(Equals("tags", "c")).to_arrow()) == [2]
-    assert table.search(Equals("id", 2)).to_arrow().column("who").to_pylist() == [{"name": "Bob"}]
+    assert _ids(table.search(Contains("eve", "who.name")).arrow()) == [1]
+    assert _ids(table.search(Equals("tags", "c")).arrow()) == [2]
+    assert table.search(Equals("id", 2)).arrow().column("who").to_pylist() == [{"name": "Bob"}]
 
 
 def test_the_last_microsecond_is_a_time_as_any_other(tmp_path: Path) -> None:
     times = pa.array([2**63 - 1, 0], pa.timestamp("us", "UTC"))
     pq.write_table(pa.table({"id": [1, 2], "timestamp": times, "content": ["a", "a"]}), tmp_path / "a.parquet")
     table = open_table(tmp_path)
-    assert _ids(table.search(since=0, columns=["id"]).to_arrow()) == [1, 2]
-    assert table.search(order="newest", columns=["id"]).to_arrow().column("id").to_pylist() == [1, 2]
+    assert _ids(table.search(since=0, columns=["id"]).arrow()) == [1, 2]
+    assert table.search(order="newest", columns=["id"]).arrow().column("id").to_pylist() == [1, 2]
 
 
 @pytest.mark.parametrize("rows", [1, 5000])
@@ -143,8 +143,8 @@ def test_times_of_any_year_in_files_that_spark_wrote_are_right(tmp_path: Path) -
     pq.write_table(data, file, use_deprecated_int96_timestamps=True)
     table = open_table(file.parent)
     assert table.schema.field("timestamp").type == pa.timestamp("us")
-    assert table.search().to_arrow().column("timestamp").to_pylist() == times.to_pylist()
-    assert _ids(table.search(since=1717243200000001).to_arrow()) == [0, 1]
+    assert table.search().arrow().column("timestamp").to_pylist() == times.to_pylist()
+    assert _ids(table.search(since=1717243200000001).arrow()) == [0, 1]
     asked = table.query("fetch logs | fields id, timestamp | sort id").arrow().column("timestamp")
     assert asked.cast(pa.int64()).to_pylist() == times.cast(pa.int64()).to_pylist()
     counting = 'fetch logs | summarize n = countIf(timestamp > toTimestamp("2024-06-01T12:00:00Z"))'
@@ -152,4 +152,4 @@ def test_times_of_any_year_in_files_that_spark_wrote_are_right(tmp_path: Path) -
     taken = create_table(tmp_path / "logs")
     with Intake([file]) as intake:
         ingest(taken, intake)
-    assert _ids(taken.search(since=last, until=last + 1).to_arrow()) == [0]
+    assert _ids(taken.search(since=last, until=last + 1).arrow()) == [0]

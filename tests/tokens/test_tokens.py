@@ -11,6 +11,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numba import config
 
+from coprlake.config import RuleSet
 from coprlake.errors import UsageError
 from coprlake.kernel import U32Array
 from coprlake.records import CONTENT
@@ -21,7 +22,7 @@ from coprlake.tokens import required_tokens as query
 from coprlake.tokens import scanner
 from coprlake.tokens.fingerprint import fingerprint
 from coprlake.tokens.required_tokens import symbol_class, value_tokens
-from coprlake.tokens.rules import PAPER, SEPARATORS, SYMBOLS, WORDS
+from coprlake.tokens.rules import SEPARATORS, SYMBOLS
 from coprlake.tokens.scanner import CHUNK_CACHE_BITS, new_seen
 
 pytestmark = pytest.mark.kernels
@@ -35,7 +36,7 @@ term_tokens = partial(query.term_tokens, rules="paper")
 
 
 def piece_tokens(text: str | bytes, *, left_open: bool, right_open: bool, grams: bool = True) -> U32Array:
-    rules = PAPER if grams else WORDS
+    rules = RuleSet.PAPER if grams else None
     return query.piece_tokens(text, left_open=left_open, right_open=right_open, rules=rules)
 
 
@@ -638,7 +639,7 @@ GOLDEN: list[tuple[str | bytes, str, int]] = [
     ("GET /index.html", "request", 0x90478E33),
     ("error", "größe", 0x87EA5895),
 ]
-"""Sketches are full of these: who changes one needs a new RULES_VERSION, and has to keep reading the old one."""
+"""Sketches are full of these: who changes one needs a new RuleSet, and has to keep reading the old one."""
 
 
 @pytest.mark.parametrize(("token", "field", "value"), GOLDEN, ids=lambda part: repr(part)[:20])

@@ -1,7 +1,6 @@
 """Rule set 2: what it indexes against the naive twin, and the guarantee of winnowing, whatever the text is."""
 
 import random
-from typing import get_args
 
 import pyarrow as pa
 import pytest
@@ -9,13 +8,22 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from coprlake.config import Rules
+from coprlake.config import RuleSet
 from coprlake.records import CONTENT
 from coprlake.testing import naive
 from coprlake.testing.strategies import lines, searches
 from coprlake.tokens.fingerprint import field_seed, fingerprint
 from coprlake.tokens.required_tokens import contains_tokens, piece_tokens, term_tokens
-from coprlake.tokens.rules import LONG_WORD_BYTES, PAPER, WINDOW_BYTES, WINNOWED, WORDS, rule_set
+from coprlake.tokens.rules import (
+    LONG_WORD_BYTES,
+    PAPER,
+    WINDOW_BYTES,
+    WINNOWED,
+    WORDS,
+    field_rules,
+    kernel_rules,
+    rule_set,
+)
 from coprlake.tokens.scanner import BatchScanner
 
 pytestmark = pytest.mark.kernels
@@ -80,7 +88,7 @@ def test_every_piece_of_a_line_requires_only_what_the_line_has(line: bytes, data
     end = data.draw(st.integers(start, len(line)))
     piece = line[start:end].swapcase()
     assert set(contains_tokens(piece).tolist()) <= scanned(line)
-    required = piece_tokens(piece, left_open=start > 0, right_open=end < len(line), rules=WINNOWED)
+    required = piece_tokens(piece, left_open=start > 0, right_open=end < len(line), rules=RuleSet.WINNOWED)
     assert set(required.tolist()) <= scanned(line)
 
 
@@ -206,16 +214,18 @@ def test_fields_without_grams_have_the_words_of_the_paper() -> None:
     scanner = BatchScanner()
     line = pa.array(["4bf92f3577b34da6a3ce929d0e0e4736 10.20:8080 12:34"])
     expected = {fingerprint(token, "trace") for token in naive.tokens_of(line[0].as_py().encode(), grams=False)}
-    for rules in get_args(Rules):
+    for rules in RuleSet:
         found = scanner.scan(line, "trace", grams=False, whole_values=False, rules=rules)
         assert set(found.tolist()) == expected
 
 
 def test_rule_sets_have_names() -> None:
-    assert (rule_set("paper", grams=True), rule_set("winnowed", grams=True)) == (PAPER, WINNOWED)
-    assert rule_set("winnowed", grams=False) == WORDS
+    assert [rule_set("paper"), rule_set(RuleSet.WINNOWED)] == [RuleSet.PAPER, RuleSet.WINNOWED] == ["paper", "winnowed"]
+    assert (field_rules("paper", grams=True), field_rules("paper", grams=False)) == (RuleSet.PAPER, None)
+    assert [kernel_rules(rules) for rules in (*RuleSet, None)] == [WINNOWED, PAPER, WORDS]
+    assert not any(isinstance(rules, int) for rules in RuleSet)
     with pytest.raises(ValueError, match="there are no token rules 'other'; expected winnowed or paper"):
-        rule_set("other", grams=True)  # type: ignore[arg-type]
+        field_rules("other", grams=False)
 
 
 def test_a_long_line_without_blanks_fits() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Final
 
 from coprlake.errors import UsageError
+from coprlake.summary import Report
 
 FORMATS: Final = ("auto", "text", "ndjson", "csv", "syslog", "access", "parquet")
 WARNING_LIMIT: Final = 100
@@ -78,8 +79,8 @@ class ReadOptions:
             raise UsageError(f"multiline: {self.multiline!r} is no regular expression: {error}") from error
 
 
-@dataclass
-class IntakeReport:
+@dataclass(repr=False)
+class IntakeReport(Report):
     """What was read, and what was wrong with it; grows while reading.
 
     Attributes:
@@ -101,6 +102,8 @@ class IntakeReport:
         warnings: the first hundred, each of which names its file.
         warning_count: all of them.
     """
+
+    always_shown = ("files", "records")
 
     files: int = 0
     bytes_read: int = 0

@@ -3,17 +3,22 @@
 Each function returns the predicate it is named after; `predicates.py` defines what each one means.
 """
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from coprlake.predicate.patterns.regex import check_pattern
 from coprlake.predicate.predicates import (
+    And,
     Compare,
     Contains,
     Equals,
     Exists,
     OneOf,
     Operator,
+    Or,
     Phrase,
+    Predicate,
     Prefix,
     Regex,
     Suffix,
@@ -22,6 +27,7 @@ from coprlake.predicate.predicates import (
     Wildcard,
 )
 from coprlake.records import CONTENT
+from coprlake.sketch import algebra
 
 
 def contains(text: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Contains:
@@ -103,3 +109,22 @@ def more_than(field: str, value: Value) -> Compare:
 def at_least(field: str, value: Value) -> Compare:
     """The field's value is at least this one."""
     return Compare(field, ">=", value)
+
+
+def all_of(*predicates: Predicate) -> And:
+    """All of the predicates hold; without any, that is everything."""
+    return _of_tokens(algebra.batches_in_all, predicates) or And(predicates)
+
+
+def any_of(*predicates: Predicate) -> Or:
+    """At least one of the predicates holds; without any, that is nothing."""
+    return _of_tokens(algebra.batches_in_any, predicates) or Or(predicates)
+
+
+def _of_tokens(combine: Callable[..., algebra.Expression], parts: tuple[Any, ...]) -> Any:
+    """What `all_of` and `any_of` made of tokens, which they took before version 0.2; None for predicates."""
+    if not any(isinstance(part, algebra.Token | algebra.And | algebra.Or) for part in parts):
+        return None
+    old = "all_of" if combine is algebra.batches_in_all else "any_of"
+    warnings.warn(f"{old} of tokens is deprecated, use {combine.__name__}", DeprecationWarning, stacklevel=3)
+    return combine(*parts)

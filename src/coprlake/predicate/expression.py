@@ -1,8 +1,8 @@
 """Predicates as text and back: ``contains("refused") & ~equals("loglevel", "debug")``.
 
 The text is what one would write in Python with the functions of `build.py`, combined by ``& | ~`` or by ``and``,
-``or``, ``not`` (which bind less, as in Python: ``not a & b`` is ``not (a & b)``). Besides there are ``all_of(...)``
-and ``any_of(...)`` for any number of predicates, ``everything()`` and ``nothing()``. Values are texts, numbers,
+``or``, ``not`` (which bind less, as in Python: ``not a & b`` is ``not (a & b)``). ``all_of(...)`` and ``any_of(...)``
+take any number of predicates. Besides there are ``everything()`` and ``nothing()``. Values are texts, numbers,
 ``true``, ``false``, ``datetime("2026-11-16T03:55:00Z")``, ``date("2026-11-16")`` and ``float("inf")``.
 
 Python parses the text, but nothing of it is ever run: what is not listed here is refused.
@@ -53,7 +53,7 @@ _LEAVES: Final[dict[str, Callable[..., Leaf]]] = {
         *("compare", "less_than", "at_most", "more_than", "at_least"),
     )
 }
-_COMBINATIONS: Final[dict[str, type[And] | type[Or]]] = {"all_of": And, "any_of": Or}
+_COMBINATIONS: Final[dict[str, Callable[..., Predicate]]] = {"all_of": build.all_of, "any_of": build.any_of}
 _CONSTANTS: Final[dict[str, Predicate]] = {"everything": EVERYTHING, "nothing": NOTHING}
 _NAMES: Final = (*_LEAVES, *_COMBINATIONS, *_CONSTANTS)
 _WORDS: Final[dict[str, Literal]] = {"true": True, "false": False, "null": None}
@@ -147,7 +147,7 @@ class _Parser:
 
     def _call(self, node: ast.Call, name: str, nested: int) -> Predicate:
         if name in _COMBINATIONS and not node.keywords:
-            return _COMBINATIONS[name](tuple(self._predicate(part, nested + 1) for part in node.args))
+            return _COMBINATIONS[name](*(self._predicate(part, nested + 1) for part in node.args))
         if name in _CONSTANTS and not node.args and not node.keywords:
             return _CONSTANTS[name]
         if name in _LEAVES:

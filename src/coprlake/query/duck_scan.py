@@ -37,6 +37,7 @@ from coprlake.records import ATTRIBUTES, TIMESTAMP, TIMESTAMP_TYPE, is_varying
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import is_before
 from coprlake.storage.partitioning import constants
+from coprlake.summary import Report
 
 LITTLE_BYTES: Final = 96 * 1024 * 1024
 """So much compressed data is searched here; more is left to DuckDB's own reader."""
@@ -44,8 +45,8 @@ LITTLE_BYTES: Final = 96 * 1024 * 1024
 _GLOB = re.compile(r"[*?\[\]]")
 
 
-@dataclass
-class ScanReport:
+@dataclass(repr=False)
+class ScanReport(Report):
     """How a table was read."""
 
     table: str

@@ -1,6 +1,9 @@
 """How a search is to be done."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
 
 from coprlake.errors import UsageError
 from coprlake.query.context import Context
@@ -41,6 +44,14 @@ class SearchOptions:
     def is_bounded(self) -> bool:
         """Whether a range of time is asked for."""
         return (self.since, self.until) != FOREVER
+
+    def differences(self) -> dict[str, Any]:
+        """The options that are not as usual, with times that people can read."""
+        usual = SearchOptions()
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        changed = {name: value for name, value in given.items() if value != getattr(usual, name)}
+        times = {name: f"{np.datetime64(changed[name], 'us')}Z" for name in ("since", "until") if name in changed}
+        return changed | times
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:

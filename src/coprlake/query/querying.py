@@ -22,14 +22,15 @@ from coprlake.query.limits import Deadline, Limits
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
 from coprlake.query.resolving import no_time, time_column
+from coprlake.query.results import Results
 from coprlake.records import DAY, TIMESTAMP, derived
-from coprlake.segment.python_values import rows_of
+from coprlake.summary import Report, Summarized
 
 _FEW_ROWS: Final = 10_000
 
 
-@dataclass
-class QueryReport:
+@dataclass(repr=False)
+class QueryReport(Report):
     """What a query did.
 
     Attributes:
@@ -42,6 +43,8 @@ class QueryReport:
         is_cut: whether there were more rows than the limit.
         seconds: by phase: parse, plan, sql, prune, read, engine.
     """
+
+    always_shown = ("rows",)
 
     engine: str
     text: str
@@ -91,7 +94,7 @@ class Catalog:
         return self._tables[name][0], self._views[name]
 
 
-class Query:
+class Query(Summarized, Results):
     """A query that is understood, and its result when asked for it. Each call runs it anew."""
 
     engine = "duckdb"
@@ -117,6 +120,16 @@ class Query:
         self._first: tuple[Catalog, Compiled] | None = None
         self.compiled = self._compile()[1]
         self.report = self._new_report(self.compiled)
+
+    def _facts(self) -> Mapping[str, Any]:
+        return {"text": self._text, "columns": self.schema.names} | self._engine_and_warnings()
+
+    def _details(self) -> Mapping[str, Any]:
+        columns = {name: str(kind) for name, kind in zip(self.schema.names, self.schema.types, strict=True)}
+        return {"text": self._text, "columns": columns} | self._engine_and_warnings()
+
+    def _engine_and_warnings(self) -> dict[str, Any]:
+        return {"engine": self.engine} | ({"warnings": list(self.warnings)} if self.warnings else {})
 
     def _compile(self) -> tuple[Catalog, Compiled]:
         catalog = self._catalog()
@@ -146,10 +159,13 @@ class Query:
         """What was odd about the query, though it ran."""
         return self.report.warnings
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The result as Arrow batches, while it is computed."""
+    def _begin_results(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         catalog, compiled = self._take()
-        self.report = report = self._new_report(compiled)
+        self.report = self._new_report(compiled)
+        return compiled.schema, self._limited(catalog, compiled, self.report)
+
+    def _limited(self, catalog: Catalog, compiled: Compiled, report: QueryReport) -> Iterator[pa.RecordBatch]:
+        """The result up to the limit of rows."""
         deadline = Deadline(self._limits.seconds)
         left = self._limits.rows
         for batch in self._run(catalog, compiled, report, deadline):
@@ -216,36 +232,6 @@ class Query:
             return exp.Subquery(this=source.copy(), alias=alias)
 
         return lowered.tree.transform(put, copy=False) if sources else lowered.tree
-
-    def arrow(self) -> pa.Table:
-        """The whole result as an Arrow table."""
-        batches = list(self.batches())
-        return pa.Table.from_batches(batches, self.schema)
-
-    def reader(self) -> pa.RecordBatchReader:
-        """The result as a stream of Arrow batches."""
-        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """The result for any library that takes Arrow streams, Polars and DuckDB among them."""
-        return self.reader().__arrow_c_stream__(requested_schema)
-
-    def pandas(self) -> Any:
-        """The result as a pandas data frame."""
-        return self.arrow().to_pandas()
-
-    def polars(self) -> Any:
-        """The result as a Polars data frame."""
-        try:
-            import polars
-        except ImportError as error:
-            raise NotFoundError("Polars is not installed; run: pip install polars") from error
-        return polars.from_arrow(self.arrow())
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """The result row by row, as dicts."""
-        for batch in self.batches():
-            yield from rows_of(batch)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self.rows()

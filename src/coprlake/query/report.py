@@ -2,15 +2,19 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from coprlake.summary import Report, text_of
 
-@dataclass
-class SearchReport:
+
+@dataclass(repr=False)
+class SearchReport(Report):
     """The figures of one search; complete when all of its results were taken."""
+
+    always_shown = ("segments", "batches", "batches_opened", "rows_matched")
 
     predicate: object = ""
     segments: int = 0
@@ -31,6 +35,10 @@ class SearchReport:
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def _facts(self) -> Mapping[str, Any]:
+        facts = super()._facts()
+        return {name: text_of(value) if name == "predicate" else value for name, value in facts.items()}
 
     @property
     def error_rate(self) -> float:

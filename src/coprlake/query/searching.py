@@ -4,13 +4,14 @@ import itertools
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from coprlake.deprecation import Renamed
 from coprlake.errors import FormatError, UsageError
 from coprlake.predicate.narrowing.claims import Exact, Necessary
 from coprlake.predicate.predicates import EVERYTHING, And, Not, Or
@@ -21,9 +22,10 @@ from coprlake.query.ordering import TimeSorter, Unit, units_by_time, units_in_an
 from coprlake.query.planning import Planner, SegmentPlan, View
 from coprlake.query.report import SearchReport
 from coprlake.query.resolving import resolved, timed
+from coprlake.query.results import Results
 from coprlake.records import DAY, TIMESTAMP_TYPE
-from coprlake.segment.python_values import rows_of
 from coprlake.segment.searchable import Searchable, has_times
+from coprlake.summary import Summarized, text_of
 
 
 class Candidates:
@@ -158,7 +160,7 @@ class Candidates:
                     future.cancel()
 
 
-class Search(Candidates):
+class Search(Summarized, Results, Candidates):
     """The results of a search: an iterable of Arrow record batches, or a number, or a data frame.
 
     Nothing is done before it is asked for. Each use searches anew; `report` tells about the last one.
@@ -211,26 +213,16 @@ class Search(Candidates):
         units = units_in_any_order(segments, lambda segment: _plan(planner, segment, opener))
         return sum(found.count for found in self._results(units, opener, None))
 
-    def to_arrow(self) -> pa.Table:
-        """All results in memory."""
+    def _facts(self) -> Mapping[str, Any]:
+        return {"predicate": text_of(self._asked)} | self._options.differences()
+
+    to_arrow = Renamed("arrow")
+    to_pandas = Renamed("pandas")
+
+    def _begin_results(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         view = self._begin()
         schema = self._schema(view)
-        return pa.Table.from_batches(self._stream(view, schema), schema)
-
-    def to_pandas(self) -> Any:
-        """All results as a pandas data frame."""
-        return self.to_arrow().to_pandas()
-
-    def reader(self) -> pa.RecordBatchReader:
-        """A stream of results that every engine with Arrow can read, DuckDB and Polars among them."""
-        view = self._begin()
-        schema = self._schema(view)
-        return pa.RecordBatchReader.from_batches(schema, self._stream(view, schema))
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """The results one by one; a time that no datetime can hold is the number of microseconds since 1970."""
-        for batch in self:
-            yield from rows_of(batch)
+        return schema, self._stream(view, schema)
 
     def explain(self) -> SearchReport:
         """Search, throw the results away, and tell what it took."""

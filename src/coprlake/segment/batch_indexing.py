@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coprlake.config import FULL_SIGNATURE_BITS, PAPER_SIGNATURE_BITS, RULES, SIGNATURE_BITS, Rules
+from coprlake.config import FULL_SIGNATURE_BITS, PAPER_SIGNATURE_BITS, RULES, SIGNATURE_BITS, RuleSet
 from coprlake.kernel import U32Array
 from coprlake.predicate.deciding.nesting import leaves, whole
 from coprlake.predicate.paths import is_nested, leaf_types
@@ -15,7 +15,7 @@ from coprlake.segment.sidecar import FIELD_LIMIT, UNINDEXED, Description, IndexP
 from coprlake.text.arrow_strings import as_binary
 from coprlake.text.text_types import is_text
 from coprlake.tokens.profile import Indexed
-from coprlake.tokens.rules import rule_set
+from coprlake.tokens.rules import field_rules
 from coprlake.tokens.scanner import BatchScanner
 
 
@@ -122,10 +122,10 @@ class BatchIndexer:
 def planned_kind(name: str, plan: IndexPlan) -> str:
     """How a field is indexed by a plan, in the words of a description."""
     grams = name == CONTENT or name in plan.gram_fields
-    return kind_of(Indexed(rule_set(plan.rules, grams=grams), whole_values=name != CONTENT))
+    return kind_of(Indexed(field_rules(plan.rules, grams=grams), whole_values=name != CONTENT))
 
 
-def signature_bits(rules: Rules, *, mergeable: bool) -> int:
+def signature_bits(rules: RuleSet, *, mergeable: bool) -> int:
     """How many bits of a fingerprint a sealed sketch keeps: all of them if it shall be merged later (paper 4.3)."""
     if mergeable:
         return FULL_SIGNATURE_BITS

@@ -22,8 +22,9 @@ from coprlake.config import (
     POSTING_LIMIT,
     RULES,
     SLOT_COUNT,
-    Rules,
+    RuleSet,
 )
+from coprlake.deprecation import Renamed
 from coprlake.errors import UsageError
 from coprlake.files import Folder, storage_error
 from coprlake.kernel import I64Array
@@ -37,8 +38,9 @@ from coprlake.segment.sidecar import IndexPlan, encode_sidecar, profile_of, side
 from coprlake.sketch.algebra import Program
 from coprlake.sketch.sealing import encode
 from coprlake.sketch.spilling import SketchWriter
+from coprlake.summary import Report
 from coprlake.tokens.profile import Profile
-from coprlake.tokens.rules import RULE_SETS
+from coprlake.tokens.rules import rule_set
 
 
 @dataclass(frozen=True)
@@ -50,15 +52,17 @@ class SegmentOptions:
     memory_limit_bytes: int = MEMORY_LIMIT_BYTES
     level: int = DATA_LEVEL
     gram_fields: frozenset[str] = frozenset()
-    rules: Rules | None = None  # None: those of the table
+    rules: RuleSet | str | None = None  # None: those of the table
     signature_bits: int | None = None  # None: whole fingerprints for a small segment, which can be merged
     searchable: bool = True  # False: records are found after the seal only, which saves a temporary file
     scratch_folder: str | None = None  # None: the system's folder for temporary files
 
 
-@dataclass
-class SegmentReport:
+@dataclass(repr=False)
+class SegmentReport(Report):
     """What was sealed: the files, their sizes by part, and the seconds of each phase."""
+
+    always_shown = ("row_count",)
 
     name: str
     row_count: int
@@ -67,14 +71,17 @@ class SegmentReport:
     data_bytes: int
     first_time: int
     last_time: int
-    sketch_bytes_by_part: dict[str, int] = field(default_factory=dict)
+    index_bytes_by_part: dict[str, int] = field(default_factory=dict)
     seconds_by_phase: dict[str, float] = field(default_factory=dict)
     spill_count: int = 0
 
+    sketch_bytes = Renamed("index_bytes")
+    sketch_bytes_by_part = Renamed("index_bytes_by_part")
+
     @property
-    def sketch_bytes(self) -> int:
+    def index_bytes(self) -> int:
         """The size of the sidecar."""
-        return sum(self.sketch_bytes_by_part.values())
+        return sum(self.index_bytes_by_part.values())
 
 
 class MutableSegment:
@@ -103,7 +110,7 @@ class MutableSegment:
         self.raw_bytes = 0
         self.row_count = 0
         self._folder = folder
-        self._rules: Rules = self.options.rules or RULES
+        self._rules = rule_set(self.options.rules or RULES)
         self._lock = threading.RLock()
         self._assigner = BatchAssigner(self.options.batch_bytes, self.options.slot_count)
         self._indexer = BatchIndexer(IndexPlan(self.options.gram_fields, self._rules), self.constants)
@@ -204,7 +211,7 @@ class MutableSegment:
         finished = time.perf_counter()
         small = self.raw_bytes < MERGEABLE_BYTES
         bits = self.options.signature_bits or signature_bits(self._rules, mergeable=small)
-        pieces, sketch_report = encode(self._sketch.merged(), signature_bits=bits, rules=RULE_SETS[self._rules])
+        pieces, sketch_report = encode(self._sketch.merged(), signature_bits=bits, rules=self._rules)
         description = self._indexer.describe(self.name, data_bytes, self.row_count, self.batch_count, self.raw_bytes)
         sidecar = encode_sidecar(pieces, description)
         self._folder.write(sidecar_name(self.name), sidecar)

@@ -13,12 +13,11 @@ from typing import Final, NamedTuple, NoReturn, Self
 
 import numpy as np
 
-from coprlake.config import RULES, Rules
+from coprlake.config import RULES, RuleSet
 from coprlake.errors import CorruptSidecarError, UsageError
 from coprlake.segment.checksum import checksum
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.tokens.profile import Indexed, Profile
-from coprlake.tokens.rules import PAPER, WINNOWED, WORDS
 
 MAGIC: Final = b"COPRSIDE"
 MAJOR: Final = 1
@@ -42,11 +41,11 @@ FIELD_LIMIT: Final = 1000
 """More fields than this are not listed: a search over all fields then has to look into the segment."""
 
 KINDS: Final = {
-    "winnowed": Indexed(WINNOWED, whole_values=False),
-    "winnowed+values": Indexed(WINNOWED, whole_values=True),
-    "grams": Indexed(PAPER, whole_values=False),
-    "grams+values": Indexed(PAPER, whole_values=True),
-    "values": Indexed(WORDS, whole_values=True),
+    "winnowed": Indexed(RuleSet.WINNOWED, whole_values=False),
+    "winnowed+values": Indexed(RuleSet.WINNOWED, whole_values=True),
+    "grams": Indexed(RuleSet.PAPER, whole_values=False),
+    "grams+values": Indexed(RuleSet.PAPER, whole_values=True),
+    "values": Indexed(None, whole_values=True),
 }
 """How a field is indexed, as the description says it: by rule set 2, by rules 1-8, or by rules 1-5, and whether each
 value is also one token. A name that is not known here is that of rules to come, and the field is not pruned by."""
@@ -86,7 +85,7 @@ class IndexPlan(NamedTuple):
     """
 
     gram_fields: frozenset[str] = frozenset()
-    rules: Rules = RULES
+    rules: RuleSet = RULES
 
 
 @dataclass(frozen=True)
@@ -107,8 +106,8 @@ class Description:
     def plan(self) -> IndexPlan:
         """How the fields were indexed that can be searched inside of words."""
         grams = {name: KINDS[kind].rules for name, kind in self.fields.items() if kind in KINDS}
-        grams = {name: rules for name, rules in grams.items() if rules > WORDS}
-        return IndexPlan(frozenset(grams), "paper" if PAPER in grams.values() else RULES)
+        grams = {name: rules for name, rules in grams.items() if rules is not None}
+        return IndexPlan(frozenset(grams), RuleSet.PAPER if RuleSet.PAPER in grams.values() else RULES)
 
     def encoded(self) -> bytes:
         """As it stands in the file."""
@@ -280,9 +279,10 @@ def _worse(one: str, other: str) -> str:
     first, second = KINDS.get(one), KINDS.get(other)
     if first is None or second is None:
         return UNINDEXED
-    if first.rules != second.rules and WINNOWED in (first.rules, second.rules):
+    if first.rules != second.rules and RuleSet.WINNOWED in (first.rules, second.rules):
         return UNINDEXED
-    return kind_of(Indexed(min(first.rules, second.rules), first.whole_values and second.whole_values))
+    common = first.rules if first.rules == second.rules else None
+    return kind_of(Indexed(common, first.whole_values and second.whole_values))
 
 
 def kind_of(indexed: Indexed) -> str:

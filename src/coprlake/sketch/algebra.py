@@ -40,7 +40,7 @@ ANYTHING: Final = And(())
 NOTHING: Final = Or(())
 
 
-def all_of(*parts: Expression) -> Expression:
+def batches_in_all(*parts: Expression) -> Expression:
     """`And`, made flat: no ANYTHING and no And inside, NOTHING if a part is, the part itself if there is one."""
     flat = dict.fromkeys(inner for part in parts for inner in (part.parts if isinstance(part, And) else (part,)))
     if NOTHING in flat:
@@ -48,7 +48,7 @@ def all_of(*parts: Expression) -> Expression:
     return next(iter(flat)) if len(flat) == 1 else And(tuple(flat))
 
 
-def any_of(*parts: Expression) -> Expression:
+def batches_in_any(*parts: Expression) -> Expression:
     """`Or`, made flat: no NOTHING and no Or inside, ANYTHING if a part is, the part itself if there is one."""
     flat = dict.fromkeys(inner for part in parts for inner in (part.parts if isinstance(part, Or) else (part,)))
     if ANYTHING in flat:
@@ -58,7 +58,7 @@ def any_of(*parts: Expression) -> Expression:
 
 def all_tokens(fingerprints: U32Array) -> Expression:
     """The batches that may contain all of these tokens."""
-    return all_of(*(Token(fingerprint) for fingerprint in dict.fromkeys(fingerprints.tolist())))
+    return batches_in_all(*(Token(fingerprint) for fingerprint in dict.fromkeys(fingerprints.tolist())))
 
 
 class Program(NamedTuple):

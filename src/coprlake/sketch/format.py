@@ -23,11 +23,10 @@ import numpy as np
 from coprlake.bits.prefix_code import TABLE_SIZE
 from coprlake.bits.prefix_sums import sample_words
 from coprlake.bits.sequence import position_width, words_for
-from coprlake.config import FULL_SIGNATURE_BITS, POSTING_LIMIT
+from coprlake.config import FULL_SIGNATURE_BITS, POSTING_LIMIT, RuleSet
 from coprlake.errors import CorruptSketchError, SketchTooNewError, SketchTooOldError
 from coprlake.kernel import U64Array
 from coprlake.sketch.bbhash import LEVEL_LIMIT, RANK_BITS, RANK_WORDS
-from coprlake.tokens.rules import PAPER_VERSION, RULES_VERSION
 
 MAGIC: Final = b"COPRSKT\n"
 FOOTER_MAGIC: Final = b"COPREND\n"
@@ -36,6 +35,11 @@ MINOR: Final = 1
 PAGE_BYTES: Final = 4096
 FOOTER_BYTES: Final = 16
 ALIGNMENT_BYTES: Final = 64
+
+RULES_VERSIONS: Final = {RuleSet.PAPER: 1, RuleSet.WINNOWED: 2}
+"""The number of each rule set in the header. A change of rules, symbols or fingerprints needs a new rule set with a new
+number; the older stay readable."""
+NEWEST_RULES_VERSION: Final = max(RULES_VERSIONS.values())
 
 LIST_INTERVAL: Final = 8
 """The offset of every so many lists is stored; the lists in between are read to be skipped, which costs well under a
@@ -143,20 +147,25 @@ def aligned(offset: int) -> int:
     return -(-offset // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
-def minor_for(rules_version: int) -> int:
+def rules_of_version(number: int) -> RuleSet:
+    """The rule set that a header names by this number."""
+    return next(rules for rules, own in RULES_VERSIONS.items() if own == number)
+
+
+def minor_for(rules: RuleSet) -> int:
     """The minor version in which a sketch with tokens by these rules is written.
 
     Readers of 1.0 took every minor version for one that they know. They refuse 1.1 by its rules, so those of the paper,
     which they know, are never written in it.
     """
-    return 0 if rules_version <= PAPER_VERSION else MINOR
+    return 0 if rules is RuleSet.PAPER else MINOR
 
 
 def assemble(
-    counts: dict[str, int], level_starts: U64Array, sections: dict[str, U64Array], object_id: bytes
+    rules: RuleSet, counts: dict[str, int], level_starts: U64Array, sections: dict[str, U64Array], object_id: bytes
 ) -> list[bytes]:
     """The pieces of a whole file, in order, from its sections and the header's numbers."""
-    minor = minor_for(counts["rules_version"])
+    minor = minor_for(rules)
     header = np.zeros(1, HEADER)[0]
     offset = PAGE_BYTES
     pieces: list[bytes] = []
@@ -169,6 +178,7 @@ def assemble(
     header["magic"], header["major"], header["minor"], header["header_bytes"] = MAGIC, MAJOR, minor, PAGE_BYTES
     header["file_bytes"] = offset + FOOTER_BYTES
     header["object_id"] = object_id
+    header["rules_version"] = RULES_VERSIONS[rules]
     for name, number in counts.items():
         header[name] = number
     header["level_starts"][: len(level_starts)] = level_starts
@@ -199,11 +209,11 @@ def read_header(page: bytes, file_bytes: int, file: str | PathLike[str]) -> Head
     if header_bytes != PAGE_BYTES:
         _refuse(file, "header", f"a header of {PAGE_BYTES} bytes", f"{header_bytes} bytes")
     values = dict(zip(HEADER.names or (), np.frombuffer(page, HEADER, 1)[0].item(), strict=True))
-    if values["rules_version"] > RULES_VERSION:
+    if values["rules_version"] > NEWEST_RULES_VERSION:
         raise SketchTooNewError(
             file,
             section="header",
-            expected=f"token rules up to {RULES_VERSION}",
+            expected=f"token rules up to {NEWEST_RULES_VERSION}",
             found=f"rules {values['rules_version']}",
             advice="upgrade coprlake to read it",
         )
@@ -248,7 +258,7 @@ def _check_numbers(header: Header, file_bytes: int, file: str | PathLike[str]) -
     if header.minor > 0:  # each of the other lists has two tokens and more
         least_own, most_own = max(2 * header.list_count - header.token_count, 0), header.list_count
     bounds = {
-        "rules_version": (1, RULES_VERSION),
+        "rules_version": (1, NEWEST_RULES_VERSION),
         "signature_bits": (1, FULL_SIGNATURE_BITS),
         "token_count": (0, 1 << FULL_SIGNATURE_BITS),
         "list_count": (0, header.token_count),

@@ -8,6 +8,7 @@ import numpy as np
 
 from coprlake.bits.prefix_sums import PrefixSums
 from coprlake.bits.sequence import position_width, read_bits
+from coprlake.config import RuleSet
 from coprlake.errors import CorruptSketchError, NotFoundError, UnreadableSketchError, UsageError
 from coprlake.kernel import (
     I32Array,
@@ -35,6 +36,7 @@ from coprlake.sketch.format import (
     crc_of,
     header_word,
     read_header,
+    rules_of_version,
 )
 from coprlake.sketch.ranks import decode_ranks, find_rank
 from coprlake.sketch.signatures import decode_signatures, fits_signature
@@ -294,8 +296,13 @@ class SealedSketch(Sketch):
         return self.header.signature_bits
 
     @property
-    def rules_version(self) -> int:
+    def rules(self) -> RuleSet:
         """The token rules by which its fingerprints were made."""
+        return rules_of_version(self.header.rules_version)
+
+    @property
+    def rules_version(self) -> int:
+        """The number of these rules in the file."""
         return self.header.rules_version
 
     @property

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from coprlake.bits.sequence import position_width, words_for, write_bits
-from coprlake.config import FULL_SIGNATURE_BITS, SIGNATURE_BITS
+from coprlake.config import FULL_SIGNATURE_BITS, RULES, SIGNATURE_BITS, RuleSet
 from coprlake.errors import NotFoundError, UsageError
 from coprlake.files import sync_path, written_aside
 from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, i64, kernel
@@ -23,7 +23,8 @@ from coprlake.sketch.postings_hash import hash_each
 from coprlake.sketch.ranks import build_ranks
 from coprlake.sketch.signatures import build_signatures
 from coprlake.sketch.token_map import DIRECT, LIST, PAYLOAD
-from coprlake.tokens.rules import RULES_VERSION
+from coprlake.summary import Report
+from coprlake.tokens.rules import rule_set
 
 _ENCODE_MARGIN_BITS = 18 * (1 << 16) + 64
 """What one list can take at the most."""
@@ -31,8 +32,8 @@ _UNRANKED: Final = (1 << 32) - 1
 """In the place of the rank of an own list, which follows from its token's minimal hash."""
 
 
-@dataclass
-class SealReport:
+@dataclass(repr=False)
+class SealReport(Report):
     """What sealing made and how long each phase took."""
 
     bytes_by_part: dict[str, int] = field(default_factory=dict)
@@ -214,7 +215,7 @@ def encode(
     *,
     signature_bits: int = SIGNATURE_BITS,
     object_id: bytes = bytes(16),
-    rules: int = RULES_VERSION,
+    rules: RuleSet | str = RULES,
 ) -> tuple[list[bytes], SealReport]:
     """The pieces of the sealed sketch's file. The sketch itself is not changed.
 
@@ -222,10 +223,11 @@ def encode(
         sketch: any mutable sketch, also an empty one.
         signature_bits: 1 to 32; one absent token in ``2 ** signature_bits`` is taken for a present one.
         object_id: 16 bytes that the owner can tell this file by, such as the id of the data file it belongs to.
-        rules: the version of the token rules that made the fingerprints. Those of version 1 are written in format
-            1.0, as they always were; later ones in format 1.1.
+        rules: the token rules that made the fingerprints. Those of the paper are written in format 1.0, as they always
+            were; others in format 1.1.
     """
-    _check_options(signature_bits, object_id, rules)
+    _check_options(signature_bits, object_id)
+    rules = rule_set(rules)
     watch = _Stopwatch()
     fingerprints = np.zeros(sketch.token_count, np.uint32)
     values = np.zeros(sketch.token_count, np.uint32)
@@ -256,21 +258,19 @@ def encode(
         "list_offsets": samples,
         "lists": list_bits,
     }
-    counts = {"rules_version": rules, "signature_bits": signature_bits} | _counts(sketch, ranking, function)
-    pieces = assemble(counts, function.level_starts, sections, object_id)
+    counts = {"signature_bits": signature_bits} | _counts(sketch, ranking, function)
+    pieces = assemble(rules, counts, function.level_starts, sections, object_id)
     watch.lap("assemble")
     sizes = {name: section.nbytes for name, section in sections.items()}
     sizes["header, footer, padding"] = sum(map(len, pieces)) - sum(sizes.values())
     return pieces, SealReport(sizes, watch.seconds)
 
 
-def _check_options(signature_bits: int, object_id: bytes, rules: int) -> None:
+def _check_options(signature_bits: int, object_id: bytes) -> None:
     if not 1 <= signature_bits <= FULL_SIGNATURE_BITS:
         raise UsageError(f"signature bits must be 1 to {FULL_SIGNATURE_BITS}, not {signature_bits}")
     if len(object_id) != 16:
         raise UsageError(f"an object id has 16 bytes, not {len(object_id)}")
-    if not 1 <= rules <= RULES_VERSION:
-        raise UsageError(f"token rules must be 1 to {RULES_VERSION}, not {rules}")
 
 
 def _counts(sketch: MutableSketch, ranking: Ranking, function: PerfectHash) -> dict[str, int]:
@@ -291,7 +291,7 @@ def seal(
     *,
     signature_bits: int = SIGNATURE_BITS,
     object_id: bytes = bytes(16),
-    rules: int = RULES_VERSION,
+    rules: RuleSet | str = RULES,
 ) -> SealReport:
     """Write the sealed form of `sketch` to `path`: complete and synced, or not at all. Arguments as of `encode`."""
     pieces, report = encode(sketch, signature_bits=signature_bits, object_id=object_id, rules=rules)

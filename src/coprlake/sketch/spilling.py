@@ -3,20 +3,28 @@
 import os
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
 
-from coprlake.config import FULL_SIGNATURE_BITS, MEMORY_LIMIT_BYTES, SHORT_LIST_POSTINGS, SIGNATURE_BITS
+from coprlake.config import (
+    FULL_SIGNATURE_BITS,
+    MEMORY_LIMIT_BYTES,
+    RULES,
+    SHORT_LIST_POSTINGS,
+    SIGNATURE_BITS,
+    RuleSet,
+)
 from coprlake.errors import UsageError
 from coprlake.files import storage_error
 from coprlake.kernel import I64Array, U16Array, U32Array
 from coprlake.sketch.asking import Sketch
+from coprlake.sketch.format import RULES_VERSIONS, rules_of_version
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.sketch.merge import add_sealed
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.sealing import SealReport, seal
-from coprlake.tokens.rules import RULES_VERSION
 
 
 class SketchWriter(Sketch):
@@ -127,9 +135,14 @@ class SketchWriter(Sketch):
         *,
         signature_bits: int = SIGNATURE_BITS,
         object_id: bytes = bytes(16),
-        rules: int = RULES_VERSION,
+        rules: RuleSet | str | int = RULES,
     ) -> SealReport:
-        """Write the final sketch; arguments as of `coprlake.sketch.sealing.seal`."""
+        """Write the final sketch; arguments as of `coprlake.sketch.sealing.seal`.
+
+        Token rules given as a number, which is what the file says, are accepted until the next release.
+        """
+        if isinstance(rules, int):
+            rules = _named_rules(rules)
         started = time.perf_counter()
         merged = self.merged()
         merge_seconds = time.perf_counter() - started
@@ -174,3 +187,11 @@ class SketchWriter(Sketch):
         self._merged = False
         self._mutable = MutableSketch(self._limit_bytes, short_list_postings=self._short_list_postings)
         self._combinations.clear()
+
+
+def _named_rules(number: int) -> RuleSet:
+    if number not in RULES_VERSIONS.values():
+        raise UsageError(f"there are no token rules {number}; expected {' or '.join(RuleSet)}")
+    rules = rules_of_version(number)
+    warnings.warn(f"rules={number} is deprecated, use rules={rules.value!r}", DeprecationWarning, stacklevel=3)
+    return rules

@@ -32,6 +32,7 @@ from coprlake.storage.log.delta_log import DeltaLog
 from coprlake.storage.partitioning import log_text
 from coprlake.storage.progress import Progress
 from coprlake.storage.snapshot import Snapshot
+from coprlake.summary import Report
 
 ATTEMPTS = 20
 """A deletion that has to begin anew is more patient than those it meets: `optimize` gives up at the first conflict."""
@@ -86,9 +87,11 @@ class Doomed:
         return mask
 
 
-@dataclass
-class DeleteReport:
+@dataclass(repr=False)
+class DeleteReport(Report):
     """What `delete` did."""
+
+    always_shown = ("version", "rows")
 
     version: int | None = None
     rows: int = 0
@@ -98,9 +101,11 @@ class DeleteReport:
     bytes_after: int = 0
 
 
-@dataclass
-class DeletionStatus:
+@dataclass(repr=False)
+class DeletionStatus(Report):
     """How far a deletion is: ``hidden`` from every search, or ``erased`` from the disk as well."""
+
+    always_shown = ("rows",)
 
     version: int
     time: datetime

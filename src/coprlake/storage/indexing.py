@@ -4,7 +4,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from coprlake.config import MEMORY_LIMIT_BYTES, MERGEABLE_BYTES, POSTING_LIMIT, Rules
+from coprlake.config import MEMORY_LIMIT_BYTES, MERGEABLE_BYTES, POSTING_LIMIT, RuleSet
+from coprlake.deprecation import Renamed
 from coprlake.errors import FormatError
 from coprlake.files import Folder
 from coprlake.segment.assigner import record_bytes
@@ -14,26 +15,30 @@ from coprlake.segment.sidecar import IndexPlan, encode_sidecar, sidecar_name
 from coprlake.sketch.sealing import encode
 from coprlake.sketch.spilling import SketchWriter
 from coprlake.storage.progress import Progress
-from coprlake.tokens.rules import RULE_SETS
+from coprlake.summary import Report
 
 
-@dataclass
-class IndexReport:
+@dataclass(repr=False)
+class IndexReport(Report):
     """What `index` did."""
+
+    always_shown = ("indexed", "skipped")
 
     indexed: int = 0
     skipped: int = 0
     raw_bytes: int = 0
-    sketch_bytes: int = 0
+    index_bytes: int = 0
     seconds: float = 0.0
     problems: list[str] = field(default_factory=list)
+
+    sketch_bytes = Renamed("index_bytes")
 
     def merge(self, other: "IndexReport") -> None:
         """Add what somebody else did."""
         self.indexed += other.indexed
         self.skipped += other.skipped
         self.raw_bytes += other.raw_bytes
-        self.sketch_bytes += other.sketch_bytes
+        self.index_bytes += other.index_bytes
         self.problems += other.problems
 
 
@@ -42,7 +47,7 @@ def index(
     segments: Sequence[SealedSegment],
     *,
     plan: IndexPlan | None = None,
-    rules: Rules | None = None,
+    rules: RuleSet | None = None,
     rebuild: bool = False,
     progress: Progress | None = None,
 ) -> IndexReport:
@@ -68,7 +73,7 @@ def index(
     return report
 
 
-def _is_sound(segment: SealedSegment, rules: Rules | None) -> bool:
+def _is_sound(segment: SealedSegment, rules: RuleSet | None) -> bool:
     """Whether the sidecar is there, passes every check, and is of these rules if any are given."""
     try:
         _ = segment.footer  # may find that the sidecar is of other data
@@ -96,11 +101,11 @@ def _index_segment(folder: Folder, segment: SealedSegment, plan: IndexPlan, repo
             for fingerprints in indexer.tokens(records):
                 sketch.insert(fingerprints, batch)
         bits = signature_bits(plan.rules, mergeable=raw_bytes < MERGEABLE_BYTES)
-        pieces, _ = encode(sketch.merged(), signature_bits=bits, rules=RULE_SETS[plan.rules])
+        pieces, _ = encode(sketch.merged(), signature_bits=bits, rules=plan.rules)
     entry = segment.entry
     description = indexer.describe(entry.name, entry.data_bytes, segment.footer.row_count, batch_count, raw_bytes)
     sidecar = encode_sidecar(pieces, replace(description, modified_ns=entry.modified_ns))
     folder.write(sidecar_name(segment.name), sidecar)
     report.indexed += 1
     report.raw_bytes += raw_bytes
-    report.sketch_bytes += sum(map(len, sidecar))
+    report.index_bytes += sum(map(len, sidecar))

@@ -8,11 +8,15 @@ from typing import Any
 from coprlake.segment.python_values import datetime_of
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import ALWAYS
+from coprlake.storage.snapshot import Snapshot
+from coprlake.summary import Report
 
 
-@dataclass
-class TableInfo:
+@dataclass(repr=False)
+class TableInfo(Report):
     """Sizes and counts of a table at one version."""
+
+    always_shown = ("version", "segments", "rows")
 
     uri: str
     version: int
@@ -80,3 +84,22 @@ def describe(info: TableInfo, segments: Sequence[SealedSegment]) -> TableInfo:
         info.first_time = datetime_of(min(first for first, _ in known))
         info.last_time = datetime_of(max(last for _, last in known))
     return info
+
+
+def known_facts(uri: str, snapshot: Snapshot) -> dict[str, Any]:
+    """What a table can say of itself without reading anything: no rows if the log does not know their number."""
+    counts = [segment.entry.row_count for segment in snapshot.segments]
+    known = [count for count in counts if count is not None]
+    return {
+        "uri": uri,
+        "version": snapshot.version,
+        "segments": len(counts),
+        **({"rows": sum(known)} if len(known) == len(counts) else {}),
+        "data_bytes": sum(segment.entry.data_bytes for segment in snapshot.segments),
+    }
+
+
+def known_details(uri: str, snapshot: Snapshot) -> dict[str, Any]:
+    """The same with the partitions and the columns."""
+    columns = {field.name: str(field.type) for field in snapshot.schema}
+    return known_facts(uri, snapshot) | {"partition_by": list(snapshot.partition_by), "columns": columns}

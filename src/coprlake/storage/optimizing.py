@@ -16,6 +16,7 @@ from coprlake.config import (
     OPTIMIZED_SEGMENT_BYTES,
     POSTING_LIMIT,
 )
+from coprlake.deprecation import Renamed
 from coprlake.errors import FormatError
 from coprlake.files import Folder
 from coprlake.records import TIMESTAMP
@@ -35,12 +36,14 @@ from coprlake.storage.partitioning import fresh_name, log_text
 from coprlake.storage.progress import Progress
 from coprlake.storage.segmenter import remove_segment
 from coprlake.storage.snapshot import Snapshot
-from coprlake.tokens.rules import RULE_SETS
+from coprlake.summary import Report
 
 
-@dataclass
-class OptimizeReport:
+@dataclass(repr=False)
+class OptimizeReport(Report):
     """What `optimize` did."""
+
+    always_shown = ("version", "segments_before", "segments_after")
 
     version: int | None = None
     segments_before: int = 0
@@ -50,11 +53,14 @@ class OptimizeReport:
     tokenized_again: int = 0
     data_bytes_before: int = 0
     data_bytes_after: int = 0
-    sketch_bytes_before: int = 0
-    sketch_bytes_after: int = 0
+    index_bytes_before: int = 0
+    index_bytes_after: int = 0
     conflicts: int = 0  # groups that somebody else changed meanwhile; they stay as they are
     seconds: float = 0.0
     segments: list[SegmentReport] = field(default_factory=list)
+
+    sketch_bytes_before = Renamed("index_bytes_before")
+    sketch_bytes_after = Renamed("index_bytes_after")
 
 
 def estimated_raw_bytes(segment: SealedSegment) -> int:
@@ -174,8 +180,8 @@ def commit_merged(log: DeltaLog, all_merged: Sequence[tuple[Group, Merged]], rep
     report.tokenized_again += sum(merged.tokenized_again for _, merged in all_merged)
     report.data_bytes_before += sum(segment.entry.data_bytes for segment in gone)
     report.data_bytes_after += sum(file.report.data_bytes for file in files)
-    report.sketch_bytes_before += sum(segment.sidecar.file_bytes for segment in gone if segment.sidecar)
-    report.sketch_bytes_after += sum(file.report.sketch_bytes for file in files)
+    report.index_bytes_before += sum(segment.sidecar.file_bytes for segment in gone if segment.sidecar)
+    report.index_bytes_after += sum(file.report.index_bytes for file in files)
     report.segments += [file.report for file in files]
 
 
@@ -224,7 +230,7 @@ class SegmentMerger:
         data_bytes = written_bytes(self._folder, self.name)
         merged = time.perf_counter()
         bits = signature_bits(self._plan.rules, mergeable=not self._full and self._raw_bytes < MERGEABLE_BYTES)
-        pieces, sketch_report = encode(self._sketch, signature_bits=bits, rules=RULE_SETS[self._plan.rules])
+        pieces, sketch_report = encode(self._sketch, signature_bits=bits, rules=self._plan.rules)
         sidecar = encode_sidecar(pieces, self._description(data_bytes))
         with removals_noticed(self._folder, self.name):
             self._folder.write(sidecar_name(self.name), sidecar)
@@ -238,7 +244,7 @@ class SegmentMerger:
             data_bytes=data_bytes,
             first_time=min((first for first, _ in self._times), default=ALWAYS[0]),
             last_time=max((last for _, last in self._times), default=ALWAYS[1]),
-            sketch_bytes_by_part=parts,
+            index_bytes_by_part=parts,
             seconds_by_phase={"merge": merged - started, "seal sketch": time.perf_counter() - merged},
         )
 

@@ -10,6 +10,7 @@ from coprlake.files import FileEntry
 from coprlake.segment.sidecar import FOLDER, data_name_of
 from coprlake.storage.log.commits import LOG
 from coprlake.storage.log.delta_log import DeltaLog
+from coprlake.summary import Report
 
 _UNFINISHED: Final = re.compile(rf"{LOG}/\.(\d{{20}}\.json|_last_checkpoint)\.[0-9a-f]{{32}}\.tmp")
 """A commit that a killed writer was about to make."""
@@ -17,9 +18,11 @@ STREAMS_FOLDER: Final = f"{FOLDER}/streams"
 """Where streams keep their checkpoints unless told otherwise."""
 
 
-@dataclass
-class VacuumReport:
+@dataclass(repr=False)
+class VacuumReport(Report):
     """What `vacuum` removed, or would remove."""
+
+    always_shown = ("dry_run", "bytes")
 
     dry_run: bool
     data_files: list[str] = field(default_factory=list)

@@ -1,7 +1,8 @@
 """Is everything there, whole, and true?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +11,14 @@ from coprlake.segment.batch_indexing import BatchIndexer
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.sidecar import UNINDEXED
 from coprlake.storage.progress import Progress
+from coprlake.summary import Report
 
 
-@dataclass
-class VerifyReport:
+@dataclass(repr=False)
+class VerifyReport(Report):
     """What `verify` found: problems with data or the log cost records, problems with sidecars only time."""
+
+    always_shown = ("segments", "rows")
 
     segments: int = 0
     rows: int = 0
@@ -26,6 +30,9 @@ class VerifyReport:
     def is_sound(self) -> bool:
         """Whether nothing is wrong."""
         return not self.data_problems and not self.sidecar_problems and not self.log_problems
+
+    def _facts(self) -> Mapping[str, Any]:
+        return {"is_sound": self.is_sound} | dict(super()._facts())
 
 
 def verify(segments: Sequence[SealedSegment], *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from coprlake.config import SEGMENT_BYTES
+from coprlake.deprecation import Renamed
 from coprlake.errors import UsageError
 from coprlake.files import Folder
 from coprlake.segment.mutable import SegmentOptions, SegmentReport
@@ -14,18 +15,23 @@ from coprlake.segment.searchable import Searchable
 from coprlake.storage.conforming import arrow_batches
 from coprlake.storage.log.delta_log import DeltaLog
 from coprlake.storage.segmenter import Segmenter
+from coprlake.summary import Report
 
 
-@dataclass
-class WriteReport:
+@dataclass(repr=False)
+class WriteReport(Report):
     """What a writer committed."""
+
+    always_shown = ("version", "row_count")
 
     version: int | None = None
     row_count: int = 0
     raw_bytes: int = 0
     data_bytes: int = 0
-    sketch_bytes: int = 0
+    index_bytes: int = 0
     segments: list[SegmentReport] = field(default_factory=list)
+
+    sketch_bytes = Renamed("index_bytes")
 
     def add(self, segment: SegmentReport) -> None:
         """Count a segment."""
@@ -33,7 +39,7 @@ class WriteReport:
         self.row_count += segment.row_count
         self.raw_bytes += segment.raw_bytes
         self.data_bytes += segment.data_bytes
-        self.sketch_bytes += segment.sketch_bytes
+        self.index_bytes += segment.index_bytes
 
     @property
     def seconds_by_phase(self) -> dict[str, float]:

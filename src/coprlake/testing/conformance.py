@@ -71,7 +71,7 @@ def check_law(
     assert len(some) == min(limit, len(expected))
     assert not Counter(map(plain, some)) - counted
     if stored.rows:
-        ids = stored.table.search(predicate, columns=[ID], **bounds).to_arrow()
+        ids = stored.table.search(predicate, columns=[ID], **bounds).arrow()
         assert ids.schema.names == [ID]
         assert sorted(ids.column(ID).to_pylist()) == sorted(row[ID] for row in expected)
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
-from coprlake.config import Rules
+from coprlake.config import RuleSet
 from coprlake.predicate.predicates import OneOf
 from coprlake.records import ATTRIBUTES, SOURCE, TIMESTAMP
 from coprlake.segment.mutable import SegmentOptions
@@ -173,7 +173,7 @@ def sealed_by_the_rules_of_the_paper(folder: Path, rows: list[Row]) -> Stored:
 def of_mixed_rules(folder: Path, rows: list[Row]) -> Stored:
     """Old segments and new ones in one table."""
     table = create_table(folder, partition_by=None, grams=[USERAPP])
-    rules: list[Rules] = ["paper", "winnowed"]
+    rules = [RuleSet.PAPER, RuleSet.WINNOWED]
     for number in range(0, len(rows), 2):
         _append(table, rows[number : number + 2], replace(SMALL, rules=rules[number // 2 % 2]))
     return Stored(table, rows)

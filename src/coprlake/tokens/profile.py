@@ -8,13 +8,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from coprlake.config import RuleSet
 from coprlake.records import DAY, TIMESTAMP
 
 
 class Indexed(NamedTuple):
-    """How the text of a field was indexed: by which rules, and whether each whole value is a token too."""
+    """How the text of a field was indexed.
 
-    rules: int
+    Attributes:
+        rules: the rule set; None if the field is indexed by whole words only.
+        whole_values: whether each value is also one token.
+    """
+
+    rules: RuleSet | None
     whole_values: bool
 
 
@@ -33,3 +39,6 @@ class Profile:
     fields: Mapping[str, Indexed | None]
     complete: bool
     typed: frozenset[str] = frozenset({TIMESTAMP, DAY})
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.fields), self.complete, self.typed))

@@ -11,18 +11,18 @@ from typing import Final
 
 import numpy as np
 
-from coprlake.config import RULES, Rules
+from coprlake.config import RULES, RuleSet
 from coprlake.kernel import U8Array, U32Array, U64Array, i64, kernel
 from coprlake.records import CONTENT
 from coprlake.tokens.fingerprint import as_bytes, field_seed, fingerprint, polynomial_of
-from coprlake.tokens.rules import LAST_BLANK, LAST_MARK, LAST_WORD, SYMBOLS, WINNOWED, WORDS, rule_set
+from coprlake.tokens.rules import LAST_BLANK, LAST_MARK, LAST_WORD, SYMBOLS, WINNOWED, WORDS, field_rules, kernel_rules
 from coprlake.tokens.scanner import add_character_pairs, chunk_end, new_seen, scan_chunk
 from coprlake.tokens.seen import COUNT, Seen, add_token
 from coprlake.tokens.winnowing import add_winnowed
 
 
 def term_tokens(
-    text: str | bytes, field: str = CONTENT, *, grams: bool | None = None, rules: Rules = RULES
+    text: str | bytes, field: str = CONTENT, *, grams: bool | None = None, rules: RuleSet | str = RULES
 ) -> U32Array:
     """The fingerprints that every line with `text` as a whole term has.
 
@@ -34,16 +34,16 @@ def term_tokens(
             from the tokens, but looking for them too makes a false positive much rarer.
         rules: the rules that it was indexed by.
     """
-    number = rule_set(rules, grams=field == CONTENT if grams is None else grams)
-    return piece_tokens(text, field, left_open=False, right_open=False, rules=number)
+    own = field_rules(rules, grams=field == CONTENT if grams is None else grams)
+    return piece_tokens(text, field, left_open=False, right_open=False, rules=own)
 
 
 def contains_tokens(
-    text: str | bytes, field: str = CONTENT, *, grams: bool | None = None, rules: Rules = RULES
+    text: str | bytes, field: str = CONTENT, *, grams: bool | None = None, rules: RuleSet | str = RULES
 ) -> U32Array:
     """The fingerprints that every line with `text` anywhere in it has; arguments as of `term_tokens`."""
-    number = rule_set(rules, grams=field == CONTENT if grams is None else grams)
-    return piece_tokens(text, field, left_open=True, right_open=True, rules=number)
+    own = field_rules(rules, grams=field == CONTENT if grams is None else grams)
+    return piece_tokens(text, field, left_open=True, right_open=True, rules=own)
 
 
 def value_tokens(value: str | bytes, field: str) -> U32Array:
@@ -51,19 +51,22 @@ def value_tokens(value: str | bytes, field: str) -> U32Array:
     return np.array([fingerprint(value, field)], np.uint32)
 
 
-def piece_tokens(text: str | bytes, field: str = CONTENT, *, left_open: bool, right_open: bool, rules: int) -> U32Array:
+def piece_tokens(
+    text: str | bytes, field: str = CONTENT, *, left_open: bool, right_open: bool, rules: RuleSet | None
+) -> U32Array:
     """The fingerprints that every line with this piece has, whose ends may be open: a prefix, for instance.
 
-    `rules` is WORDS, PAPER or WINNOWED, as the field was indexed.
+    `rules` is the rule set that the field was indexed by, None if by whole words only.
     """
+    number = kernel_rules(rules)
     data = np.frombuffer(as_bytes(text), np.uint8)
     seed = field_seed(field)
     if len(data) > _SHORT_TEXT_BYTES:
         seen = new_seen(longest_batch_bytes=len(data))
-        _scan_piece(data, left_open, right_open, seed, rules, seen)
+        _scan_piece(data, left_open, right_open, seed, number, seen)
         return seen.out[: seen.sizes[COUNT]].copy()
     seen, memory = _seen_of_this_thread()
-    _scan_piece(data, left_open, right_open, seed, rules, seen)
+    _scan_piece(data, left_open, right_open, seed, number, seen)
     tokens = seen.out[: seen.sizes[COUNT]].copy()
     memory.fill(0)
     return tokens

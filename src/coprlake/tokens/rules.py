@@ -18,21 +18,16 @@ from typing import Final
 
 import numpy as np
 
-from coprlake.config import Rules
+from coprlake.config import RuleSet
 from coprlake.errors import UsageError
 from coprlake.kernel import U8Array
 
-RULES_VERSION: Final = 2
-"""Stored in every sketch. A change of rules, symbols or fingerprints needs a new number; the older stay readable."""
-PAPER_VERSION: Final = 1
-"""The eight rules of the paper as they stand there."""
-
 WORDS: Final = 0
-"""Rules 1-5: whole words, and words that hang together. The rules of fields that are not searched inside of words."""
+"""For kernels: rules 1-5, whole words and words that hang together. The rules of fields not searched within words."""
 PAPER: Final = 1
-"""Rules 1-8 of the paper."""
+"""For kernels: `RuleSet.PAPER`, rules 1-8 of the paper."""
 WINNOWED: Final = 2
-"""Rule set 2: rules 1-8, but for tokens of rules 1, 4 and 5 that rule 9 makes superfluous, and rule 9."""
+"""For kernels: `RuleSet.WINNOWED`, rules 1-9 without the tokens of rules 1, 4 and 5 that rule 9 replaces."""
 
 WINDOW_BYTES: Final = 11
 """A piece of text with so many bytes between blanks surely has a winnowed gram: as many as ``123.456.789`` has."""
@@ -42,7 +37,7 @@ LONG_WORD_BYTES: Final = 16
 SEPARATORS: Final = b".:-_/@\\"
 """The characters of rule 4. The backslash is ours: Windows paths are as common in logs as URLs."""
 
-RULE_SETS: Final[dict[Rules, int]] = {"winnowed": WINNOWED, "paper": PAPER}
+_FOR_KERNELS: Final[dict[RuleSet | None, int]] = {RuleSet.WINNOWED: WINNOWED, RuleSet.PAPER: PAPER, None: WORDS}
 
 LAST_WORD: Final = 36
 LAST_MARK: Final = 68
@@ -71,8 +66,24 @@ DOT: Final = ord(".")
 LAST_DIGIT: Final = 10
 
 
-def rule_set(rules: Rules, *, grams: bool) -> int:
-    """The number of the rules for a field that is searched inside of words, or is not."""
-    if rules not in RULE_SETS:
-        raise UsageError(f"there are no token rules {rules!r}; expected {' or '.join(RULE_SETS)}")
-    return RULE_SETS[rules] if grams else WORDS
+def rule_set(name: RuleSet | str) -> RuleSet:
+    """The rule set of this name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    try:
+        return RuleSet(name)
+    except ValueError as error:
+        raise UsageError(f"there are no token rules {name!r}; expected {' or '.join(RuleSet)}") from error
+
+
+def field_rules(rules: RuleSet | str, *, grams: bool) -> RuleSet | None:
+    """The rules of a field that is searched within words, which `grams` says, or is not."""
+    checked = rule_set(rules)
+    return checked if grams else None
+
+
+def kernel_rules(rules: RuleSet | None) -> int:
+    """The number by which kernels know the rules of a field; None is a field that is not searched within words."""
+    return _FOR_KERNELS[rules]

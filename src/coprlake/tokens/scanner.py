@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from coprlake.bits.sequence import low_mask
 from coprlake.bits.words import count_ones
-from coprlake.config import RULES, Rules
+from coprlake.config import RULES, RuleSet
 from coprlake.kernel import I32Array, I64Array, U8Array, U32Array, U64Array, i64, kernel, word_of
 from coprlake.records import CONTENT
 from coprlake.text.arrow_strings import occurring_strings, string_buffers
@@ -33,7 +33,8 @@ from coprlake.tokens.rules import (
     WINDOW_BYTES,
     WINNOWED,
     WORDS,
-    rule_set,
+    field_rules,
+    kernel_rules,
 )
 from coprlake.tokens.seen import COUNT, LONG_COUNT, Seen, add_gram, add_token, is_new_gram, is_new_token, new_winnow
 from coprlake.tokens.winnowing import add_winnowed
@@ -394,7 +395,7 @@ class BatchScanner:
         *,
         grams: bool | None = None,
         whole_values: bool | None = None,
-        rules: Rules = RULES,
+        rules: RuleSet | str = RULES,
     ) -> U32Array:
         """The fingerprints of the distinct tokens of `strings`, in the order of their first occurrence.
 
@@ -410,7 +411,7 @@ class BatchScanner:
         Returns:
             A view that is valid until the next call.
         """
-        number = rule_set(rules, grams=field == CONTENT if grams is None else grams)
+        number = kernel_rules(field_rules(rules, grams=field == CONTENT if grams is None else grams))
         whole_values = field != CONTENT if whole_values is None else whole_values
         seed = field_seed(field)
         self._clear()

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coprlake.config import RuleSet
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.sealing import encode
 from coprlake.tokens.fingerprint import fingerprint
@@ -29,15 +30,15 @@ class Golden(NamedTuple):
     """A file, the token rules that stand in it, and what it holds."""
 
     file: Path
-    rules: int
+    rules: RuleSet
     content: Content
 
 
 SMALL = Content(40, 5)
 OF_SEVERAL_SAMPLES = Content(300, 12)  # more tokens than one sample of the widths spans, most with lists of their own
 FILES = {
-    "1.0": Golden(Path(__file__).with_name("sketch-1.0.copr"), 1, SMALL),
-    "1.1": Golden(Path(__file__).with_name("sketch-1.1.copr"), 2, OF_SEVERAL_SAMPLES),
+    "1.0": Golden(Path(__file__).with_name("sketch-1.0.copr"), RuleSet.PAPER, SMALL),
+    "1.1": Golden(Path(__file__).with_name("sketch-1.1.copr"), RuleSet.WINNOWED, OF_SEVERAL_SAMPLES),
 }
 
 
@@ -53,7 +54,7 @@ def expected(content: Content = SMALL) -> dict[int, set[int]]:
     return postings_of | {fingerprint(word): postings for word, postings in words.items()}
 
 
-def make(rules: int, content: Content = SMALL) -> bytes:
+def make(rules: RuleSet, content: Content = SMALL) -> bytes:
     """The bytes of a golden sketch."""
     sketch = MutableSketch()
     for posting in range(content.postings):

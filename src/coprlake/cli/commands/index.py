@@ -9,7 +9,7 @@ from coprlake.cli.printing import figures
 from coprlake.cli.printing.json_reports import echo_json
 from coprlake.cli.printing.notices import color_option, note, warn_each
 from coprlake.cli.printing.progress_bar import job_bar, progress_bar
-from coprlake.config import Rules
+from coprlake.config import RuleSet
 
 
 @click.command(
@@ -33,7 +33,7 @@ def index(
     ctx: click.Context,
     table: str,
     grams: tuple[str, ...],
-    rules: Rules | None,
+    rules: RuleSet | None,
     rebuild: bool,
     engine: Engine,
     as_json: bool,
@@ -61,8 +61,8 @@ def index(
     else:
         click.echo(
             f"indexed {figures.amount(report.indexed, 'segment')} in {figures.seconds(report.seconds)}: "
-            f"{figures.size(report.sketch_bytes)} for {figures.size(report.raw_bytes)} of text "
-            f"({figures.percent(report.sketch_bytes, report.raw_bytes)}); {report.skipped:,} had one already"
+            f"{figures.size(report.index_bytes)} for {figures.size(report.raw_bytes)} of text "
+            f"({figures.percent(report.index_bytes, report.raw_bytes)}); {report.skipped:,} had one already"
         )
     if not as_json:
         warn_each(report.problems)

@@ -71,7 +71,7 @@ def _print_summary(report: "OptimizeReport") -> None:
         rows = [
             ["segments", f"{report.segments_before:,}", f"{report.segments_after:,}"],
             ["data rewritten", size(report.data_bytes_before), size(report.data_bytes_after)],
-            ["index rewritten", size(report.sketch_bytes_before), size(report.sketch_bytes_after)],
+            ["index rewritten", size(report.index_bytes_before), size(report.index_bytes_after)],
         ]
         click.echo(figures.grid(["", "before", "after"], rows, right=frozenset({1, 2})))
         again = f", {report.tokenized_again:,} of them tokenized again" if report.tokenized_again else ""

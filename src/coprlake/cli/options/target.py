@@ -4,14 +4,14 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from coprlake.cli.options.filters import TABLE_VARIABLE
 from coprlake.cli.printing.figures import parse_size
 from coprlake.cli.printing.notices import warn_each
-from coprlake.config import RULES, SEGMENT_BYTES, Rules
+from coprlake.config import RULES, SEGMENT_BYTES, RuleSet
 from coprlake.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Target:
     uri: str
     partition_by: tuple[str, ...]
     grams: tuple[str, ...]
-    rules: Rules | None
+    rules: RuleSet | None
     segment_bytes: int
 
     def open(self) -> "Table":
@@ -106,7 +106,8 @@ def rules_option(text: str) -> Callable[..., Any]:
     """Which of the rule sets."""
     return click.option(
         "--rules",
-        type=click.Choice(get_args(Rules)),
+        type=click.Choice([one.value for one in RuleSet]),
+        callback=lambda _, __, name: None if name is None else RuleSet(name),
         help=f"{text} winnowed, the default, finds parts of numbers and addresses; paper has the rules of the paper.",
     )
 

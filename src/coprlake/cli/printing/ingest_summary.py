@@ -50,7 +50,7 @@ class Ingested:
         self.records += report.row_count
         self.raw_bytes += report.raw_bytes
         self.data_bytes += report.data_bytes
-        self.index_bytes += report.sketch_bytes
+        self.index_bytes += report.index_bytes
 
 
 def print_summary(ingested: Ingested, report: "IntakeReport") -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from coprlake.cli.printing.harmless import harmless_json
+from coprlake.deprecation import old_names
 
 
 def echo_json(report: Any) -> None:
@@ -15,12 +16,15 @@ def echo_json(report: Any) -> None:
     click.echo(harmless_json(json.dumps(as_plain(report), ensure_ascii=False, indent=2, default=_plain)))
 
 
-def as_plain(report: Any) -> Any:
-    """A report as a dict."""
-    return dataclasses.asdict(report) if dataclasses.is_dataclass(report) and not isinstance(report, type) else report
+def as_plain(value: Any) -> Any:
+    """A report, and what is in it, as dicts and lists; figures are also there under their old names."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        plain = {field.name: as_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return plain | {old: plain[new] for old, new in old_names(type(value)).items() if new in plain}
+    if isinstance(value, dict):
+        return {key: as_plain(one) for key, one in value.items()}
+    return [as_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _plain(value: object) -> Any:
-    if isinstance(value, datetime | date):
-        return value.isoformat()
-    return as_plain(value) if dataclasses.is_dataclass(value) else str(value)
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime | date) else str(value)

@@ -34,10 +34,9 @@ from coprlake.predicate.predicates import (
 from coprlake.predicate.values import text_of
 from coprlake.records import ATTRIBUTES
 from coprlake.sketch import algebra
-from coprlake.sketch.algebra import ANYTHING, NOTHING, Expression, Token, all_of, any_of
+from coprlake.sketch.algebra import ANYTHING, NOTHING, Expression, Token, batches_in_all, batches_in_any
 from coprlake.tokens.profile import Indexed, Profile
 from coprlake.tokens.required_tokens import piece_tokens, value_tokens
-from coprlake.tokens.rules import WORDS
 
 
 class Pruning(NamedTuple):
@@ -64,9 +63,9 @@ def required_tokens(predicate: Predicate, profile: Profile) -> Pruning:
 
 def _expression(predicate: Predicate, profile: Profile, notes: _Notes) -> Expression:
     if isinstance(predicate, And):
-        return all_of(*[_expression(part, profile, notes) for part in predicate.parts])
+        return batches_in_all(*[_expression(part, profile, notes) for part in predicate.parts])
     if isinstance(predicate, Or):
-        return any_of(*[_expression(part, profile, notes) for part in predicate.parts])
+        return batches_in_any(*[_expression(part, profile, notes) for part in predicate.parts])
     if isinstance(predicate, Not):
         return _negated(predicate.part, profile, notes)
     if predicate.field == ALL_FIELDS:
@@ -79,9 +78,9 @@ def _negated(predicate: Predicate, profile: Profile, notes: _Notes) -> Expressio
     if isinstance(predicate, Not):
         return _expression(predicate.part, profile, notes)
     if isinstance(predicate, And):
-        return any_of(*[_negated(part, profile, notes) for part in predicate.parts])
+        return batches_in_any(*[_negated(part, profile, notes) for part in predicate.parts])
     if isinstance(predicate, Or):
-        return all_of(*[_negated(part, profile, notes) for part in predicate.parts])
+        return batches_in_all(*[_negated(part, profile, notes) for part in predicate.parts])
     notes[f"not({predicate}) rules nothing out"] = None
     return ANYTHING
 
@@ -90,7 +89,7 @@ def _in_field(predicate: Leaf, profile: Profile, notes: _Notes) -> Expression:
     own = _of_name(predicate, predicate.field, profile, notes)
     if not is_path(predicate.field):
         return own
-    return any_of(own, *_in_columns_above(predicate, profile, notes))
+    return batches_in_any(own, *_in_columns_above(predicate, profile, notes))
 
 
 def _of_name(predicate: Leaf, field: str, profile: Profile, notes: _Notes) -> Expression:
@@ -135,7 +134,7 @@ def _in_all_fields(predicate: Leaf, profile: Profile, notes: _Notes) -> Expressi
         notes[f"{predicate}: {', '.join(unknown)} not indexed"] = None
         return ANYTHING
     known = [(field, indexed) for field, indexed in profile.fields.items() if indexed is not None]
-    return any_of(*[_in_text(predicate, field, indexed, notes) for field, indexed in known])
+    return batches_in_any(*[_in_text(predicate, field, indexed, notes) for field, indexed in known])
 
 
 def _in_text(predicate: Leaf, field: str, indexed: Indexed, notes: _Notes) -> Expression:
@@ -147,7 +146,7 @@ def _in_text(predicate: Leaf, field: str, indexed: Indexed, notes: _Notes) -> Ex
     elif isinstance(predicate, Equals):
         return _equal(predicate.value, field, indexed)
     elif isinstance(predicate, OneOf):
-        return any_of(*[_equal(value, field, indexed) for value in predicate.values])
+        return batches_in_any(*[_equal(value, field, indexed) for value in predicate.values])
     elif isinstance(predicate, Compare | Exists):
         notes[f"{predicate} rules nothing out"] = None
         return ANYTHING
@@ -193,14 +192,14 @@ def _tokens_of(requirement: Requirement, field: str, indexed: Indexed) -> Expres
         text, left_open, right_open = requirement.text, requirement.left_open, requirement.right_open
         return _all_tokens(piece_tokens(text, field, left_open=left_open, right_open=right_open, rules=indexed.rules))
     parts = [_tokens_of(part, field, indexed) for part in requirement.parts]
-    return all_of(*parts) if isinstance(requirement, AllOf) else any_of(*parts)
+    return batches_in_all(*parts) if isinstance(requirement, AllOf) else batches_in_any(*parts)
 
 
 def _equal(value: Value, field: str, indexed: Indexed) -> Expression:
     text = text_of(value)
     tokens = piece_tokens(text, field, left_open=False, right_open=False, rules=indexed.rules)
     whole = _all_tokens(value_tokens(text, field)) if indexed.whole_values else ANYTHING
-    return all_of(whole, _all_tokens(tokens))
+    return batches_in_all(whole, _all_tokens(tokens))
 
 
 def _all_tokens(fingerprints: U32Array) -> Expression:
@@ -214,4 +213,4 @@ def _reason(predicate: Leaf, field: str, indexed: Indexed) -> str:
     requirement = required_text(predicate) if not isinstance(predicate, Equals | OneOf | Compare | Exists) else None
     if requirement == NO_REQUIREMENT:
         return "no literal that every match has"
-    return "shorter than 3 letters" if indexed.rules > WORDS else f"cuts words, and {field} is indexed by whole words"
+    return f"cuts words, and {field} is indexed by whole words" if indexed.rules is None else "shorter than 3 letters"

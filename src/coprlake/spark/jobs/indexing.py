@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from coprlake.config import Rules
+from coprlake.config import RuleSet
 from coprlake.files import Folder
 from coprlake.ingestion import give_memory_back
 from coprlake.segment.sealed import SegmentEntry
@@ -24,6 +24,7 @@ from coprlake.storage import indexing
 from coprlake.storage.indexing import IndexReport
 from coprlake.storage.snapshot import open_segments
 from coprlake.table import Table
+from coprlake.tokens.rules import rule_set
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +38,7 @@ def index(
     table: str | PathLike[str] | Table,
     *,
     grams: Iterable[str] = (),
-    rules: Rules | None = None,
+    rules: RuleSet | str | None = None,
     rebuild: bool = False,
     progress: JobProgress | None = None,
 ) -> IndexReport:
@@ -56,6 +57,7 @@ def index(
     target = opened(table)
     snapshot, uri = target.snapshot(), target.uri
     schema = snapshot.schema
+    asked = None if rules is None else rule_set(rules)
     plan = IndexPlan(frozenset(grams) | target.gram_fields, target.rules)
     shares = _shares([segment.entry for segment in snapshot.segments], parallelism(spark))
     job, watched = uuid.uuid4().hex, progress is not None
@@ -71,7 +73,7 @@ def index(
                     folder,
                     segments,
                     plan=plan,
-                    rules=rules,
+                    rules=asked,
                     rebuild=rebuild,
                     progress=None if told is None else partial(told, 0),
                 )

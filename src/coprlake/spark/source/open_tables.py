@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from coprlake.config import RULES, Rules
+from coprlake.config import RULES, RuleSet
 from coprlake.files import Folder
 from coprlake.records import DAY
 from coprlake.table import Table, create_table, open_table, table_exists
@@ -54,7 +54,7 @@ def opened_or_created(
     schema: pa.Schema | None = None,
     partition_by: Sequence[str] = (DAY,),
     grams: Sequence[str] = (),
-    rules: Rules = RULES,
+    rules: RuleSet | str = RULES,
 ) -> Table:
     """The table at a path, made with these columns if it is not there."""
     if table_exists(path):

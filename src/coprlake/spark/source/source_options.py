@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from coprlake.config import RULES, SEGMENT_BYTES, Rules
+from coprlake.config import RULES, SEGMENT_BYTES, RuleSet
 from coprlake.errors import UsageError
 from coprlake.predicate.expression import parse_query
 from coprlake.predicate.narrowing.claims import Exact
@@ -13,6 +13,7 @@ from coprlake.predicate.predicates import EVERYTHING
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import FOREVER
 from coprlake.query.time_bounds import microseconds
+from coprlake.tokens.rules import rule_set
 
 SHARE_BYTES: Final = 32 * 1024 * 1024
 """Compressed data that one task reads: about 300 MB of logs, a third of a second."""
@@ -73,7 +74,7 @@ class WriteSettings:
     path: str
     partition_by: str = "day"
     grams: str = ""
-    rules: Rules = RULES
+    rules: RuleSet = RULES
     segment_bytes: int = SEGMENT_BYTES
     application: str = ""
 
@@ -133,4 +134,4 @@ def _typed(name: str, value: str, kind: object) -> Any:
         if number < 1:
             raise UsageError(f"option {name} is {value}; expected 1 or more")
         return number
-    return value
+    return rule_set(value) if kind is RuleSet else value

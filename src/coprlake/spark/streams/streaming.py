@@ -22,6 +22,7 @@ from coprlake.spark.streams.checkpoint_repair import mend_checkpoint
 from coprlake.spark.streams.checkpoints import application_of, sync_checkpoint
 from coprlake.storage.log.delta_log import DeltaLog, Transaction
 from coprlake.storage.vacuuming import STREAMS_FOLDER
+from coprlake.summary import Report
 from coprlake.table import Table
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 TRIGGER_SECONDS: Final = 5.0
 
 
-@dataclass(frozen=True)
-class BatchReport:
+@dataclass(frozen=True, repr=False)
+class BatchReport(Report):
     """What a batch of a stream brought.
 
     Attributes:
@@ -44,6 +45,8 @@ class BatchReport:
         seconds: that it took.
         was_done: it was in the table before; a crash had come between the commit and the checkpoint.
     """
+
+    always_shown = ("number", "row_count")
 
     number: int
     read: IntakeReport

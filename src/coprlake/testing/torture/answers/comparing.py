@@ -83,7 +83,7 @@ def wrong_search(table: OpenTable, asked: Asked, seen: Callable[[str], None] = l
         return table.table.search(asked.predicate, since=asked.since, until=asked.until, strict=True, **how)
 
     def ids(**how: Any) -> list[int]:
-        return search(columns=[ID], **how).to_arrow().column(ID).to_pylist()
+        return search(columns=[ID], **how).arrow().column(ID).to_pylist()
 
     sketched = _attempt("with sketches", lambda: sorted(ids(threads=1)))
     scanned = _attempt("without sketches", lambda: sorted(ids(threads=1, use_sketches=False)))
@@ -136,7 +136,7 @@ def _wrong_extra(
     if asked.extra in ("newest", "oldest"):
         return _wrong_order(table, asked.extra, ids(order=asked.extra), found)
     if asked.extra == "rows":
-        return _wrong_rows(table, search().to_arrow(), found)
+        return _wrong_rows(table, search().arrow(), found)
     return None
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 
-from coprlake.config import Rules
+from coprlake.config import RuleSet
 from coprlake.predicate.predicates import OneOf, Predicate
 from coprlake.records import ATTRIBUTES, ATTRIBUTES_TYPE, CONTENT, DAY, LOGLEVEL, SCHEMA, SOURCE, TIMESTAMP
 from coprlake.segment.mutable import SegmentOptions
@@ -38,7 +38,7 @@ class Recipe:
     group_rows: int
     """Rows of a row group or, of ours, bytes of a batch divided by 40."""
     partition_by: str | None
-    rules: Rules
+    rules: RuleSet
     index: bool
     spills: bool = False
     optimizes: bool = False
@@ -72,7 +72,7 @@ def random_recipe(chance: random.Random, data: pa.Table) -> Recipe:
         parts=chance.choice([1, 2, 3, 5]),
         group_rows=chance.choice([1, 3, 10, 10, 50, 1000]),
         partition_by=partition,
-        rules=chance.choice(["winnowed", "winnowed", "paper"]),
+        rules=chance.choice([RuleSet.WINNOWED, RuleSet.WINNOWED, RuleSet.PAPER]),
         index=chance.random() < 0.75,
         spills=chance.random() < 0.3,
         optimizes=chance.random() < 0.3,
@@ -151,7 +151,7 @@ def _write_ours(recipe: Recipe, data: pa.Table, folder: Path) -> Table:
     if recipe.optimizes:
         table.optimize()
     if recipe.index:
-        table.index(rules="paper" if recipe.rules == "winnowed" and recipe.spills else None)
+        table.index(rules=RuleSet.PAPER if recipe.rules is RuleSet.WINNOWED and recipe.spills else None)
     return table
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from coprlake.config import RuleSet
 from coprlake.errors import CoprlakeError
 from coprlake.files import Folder
 from coprlake.kernel import U32Array
@@ -25,7 +26,6 @@ from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.sealing import encode
 from coprlake.testing.torture.hostile_bytes.hostile import Case, Kind, small_table
 from coprlake.testing.torture.hostile_bytes.mutating import Edit, edited, random_edits
-from coprlake.tokens.rules import PAPER_VERSION, RULES_VERSION
 
 _FIELDS: Final = [name for name in HEADER.names or () if name not in (PREFIX.names or ()) and name != "object_id"]
 _ODD: Final = (0, 1, 2, 3, 7, 8, 31, 32, 33, 63, 64, 65, 255, 4096, 65535, 65536, 1 << 31, (1 << 32) - 1, 1 << 62)
@@ -106,11 +106,11 @@ def base_sketches() -> list[tuple[str, bytes, U32Array]]:
     found = []
     for number, (bits, rules, batches) in enumerate(
         [
-            (32, RULES_VERSION, 40),
-            (8, RULES_VERSION, 9),
-            (32, PAPER_VERSION, 120),
-            (3, PAPER_VERSION, 1),
-            (32, RULES_VERSION, 0),
+            (32, RuleSet.WINNOWED, 40),
+            (8, RuleSet.WINNOWED, 9),
+            (32, RuleSet.PAPER, 120),
+            (3, RuleSet.PAPER, 1),
+            (32, RuleSet.WINNOWED, 0),
         ]
     ):
         chance = np.random.default_rng(number)

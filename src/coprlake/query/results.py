@@ -1,0 +1,56 @@
+"""How results are taken, from a search and from a query alike."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from coprlake.errors import NotFoundError
+from coprlake.segment.python_values import rows_of
+
+
+class Results(ABC):
+    """Rows that are computed when they are asked for. Each call computes them again."""
+
+    @abstractmethod
+    def _begin_results(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """Begin a run: the columns of its result, and the rows, which are computed as they are taken."""
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The result as Arrow record batches, while it is computed."""
+        return self._begin_results()[1]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The result row by row, as dicts; a time that no datetime can hold is in microseconds since 1970."""
+        for batch in self.batches():
+            yield from rows_of(batch)
+
+    def arrow(self) -> pa.Table:
+        """The whole result as an Arrow table."""
+        schema, batches = self._begin_results()
+        return pa.Table.from_batches(batches, schema)
+
+    def pandas(self) -> Any:
+        """The whole result as a pandas data frame."""
+        return self.arrow().to_pandas()
+
+    def polars(self) -> Any:
+        """The whole result as a Polars data frame.
+
+        Raises:
+            NotFoundError: Polars is not installed.
+        """
+        try:
+            import polars
+        except ImportError as error:
+            raise NotFoundError("Polars is not installed; run: pip install polars") from error
+        return polars.from_arrow(self.arrow())
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The result as a stream of Arrow record batches, which is computed as it is read."""
+        return pa.RecordBatchReader.from_batches(*self._begin_results())
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The result for any library that takes Arrow streams, Polars and DuckDB among them."""
+        return self.reader().__arrow_c_stream__(requested_schema)
