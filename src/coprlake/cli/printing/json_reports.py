@@ -1,4 +1,4 @@
-"""Reports as JSON."""
+"""Prints reports as JSON."""
 
 import dataclasses
 import json
@@ -11,12 +11,12 @@ from coprlake.cli.printing.harmless import harmless_json
 
 
 def echo_json(report: Any) -> None:
-    """Print a report, or a dict of such, as one JSON object."""
+    """Print a report, or a dict of reports, as one JSON object."""
     click.echo(harmless_json(json.dumps(as_plain(report), ensure_ascii=False, indent=2, default=_plain)))
 
 
 def as_plain(report: Any) -> Any:
-    """A report as a dict."""
+    """Convert a report to a dict."""
     return dataclasses.asdict(report) if dataclasses.is_dataclass(report) and not isinstance(report, type) else report
 
 
