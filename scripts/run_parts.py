@@ -38,8 +38,9 @@ class Part:
         started = time.monotonic()
         process = subprocess.Popen([*make, self.name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         assert process.stdout
-        for line in process.stdout:
-            _print(f"{self.name:<12}| {line.decode(errors='replace').rstrip()}")
+        with process.stdout as output:
+            for line in output:
+                _print(f"{self.name:<12}| {line.decode(errors='replace').rstrip()}")
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = self.exit_code = os.waitstatus_to_exitcode(status)
         self.seconds = time.monotonic() - started
