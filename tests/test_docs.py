@@ -112,3 +112,25 @@ def test_every_guarantee_names_a_test_that_there_is() -> None:
         named = re.findall(r"`(test_\w+\.py)`", row.split("|")[2])
         assert named, row
         assert all(list((ROOT / "tests").rglob(name)) for name in named), row
+
+
+def test_the_index_of_decisions_lists_each_with_its_title_and_status() -> None:
+    folder = ROOT / "docs" / "decisions"
+    index = (folder / "README.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| \[(.+)\]\((\S+\.md)\) \| (.+) \|$", index, re.MULTILINE)
+    listed = [(name, f"# {number}. {title}") for number, title, name, status in rows if status.strip()]
+    assert listed == [(path.name, path.read_text().partition("\n")[0]) for path in sorted(folder.glob("[0-9]*.md"))]
+
+
+def test_every_path_in_the_architecture_exists() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    named = set(re.findall(r"`([\w./-]+(?:\.py|\.lark|/))`", text))
+    assert len(named) >= 60
+    roots = (ROOT, ROOT / "src" / "coprlake", ROOT / "src")
+    assert not sorted(name for name in named if not any((root / name).exists() for root in roots))
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert re.search(r"^version: (.+)$", citation, re.MULTILINE)[1] == coprlake.__version__  # type: ignore[index]
+    assert (ROOT / "CHANGELOG.md").read_text().startswith(f"# Changelog\n\n## {coprlake.__version__} ")
