@@ -122,11 +122,11 @@ def test_the_index_of_decisions_lists_each_with_its_title_and_status() -> None:
     assert listed == [(path.name, path.read_text().partition("\n")[0]) for path in sorted(folder.glob("[0-9]*.md"))]
 
 
-def test_every_path_in_the_architecture_exists() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text()
-    named = set(re.findall(r"`([\w./-]+(?:\.py|\.lark|/))`", text))
+@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "docs/internals.md"])
+def test_every_path_of_the_source_that_a_document_names_exists(document: str) -> None:
+    named = set(re.findall(r"`([\w./-]+(?:\.py|\.lark|/))`", (ROOT / document).read_text()))
     assert len(named) >= 60
-    roots = (ROOT, ROOT / "src" / "coprlake", ROOT / "src")
+    roots = (ROOT / "src" / "coprlake", ROOT)
     assert not sorted(name for name in named if not any((root / name).exists() for root in roots))
 
 
