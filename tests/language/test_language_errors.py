@@ -2,7 +2,6 @@
 
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,12 +11,7 @@ from coprlake import Table, create_table
 from coprlake.errors import CoprlakeError, QueryError, QueryLimitError
 from coprlake.language.parsing import parse
 from coprlake.query.limits import Limits
-from tests.language.language_cases import NOW, small_table
-
-
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
-    return small_table(Path(tmp_path_factory.mktemp("errors")) / "logs")
+from tests.language.language_cases import NOW
 
 
 def _error(table: Table, text: str) -> QueryError:
