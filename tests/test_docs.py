@@ -38,7 +38,10 @@ def examples_of(document: Path) -> list[str]:
     return examples
 
 
-@pytest.mark.parametrize(("document", "claims"), [("README.md", 6), ("docs/sketch.md", 3), ("docs/language.md", 3)])
+@pytest.mark.parametrize(
+    ("document", "claims"),
+    [pytest.param("README.md", 6, marks=pytest.mark.slow), ("docs/sketch.md", 3), ("docs/language.md", 3)],
+)
 def test_the_examples_in_the_documents_run_as_written(
     document: str, claims: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -254,6 +254,7 @@ def test_a_truncated_sidecar_is_named_and_mended(path: Path) -> None:
         assert open_table(path).verify(deep=True).is_sound
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_a_sidecar_never_costs_a_record(path: Path) -> None:
     """Checksums of sections are not looked at in a search: a flip may make it slower, or be found by `verify`."""
     victim = sidecars(path)[0]
