@@ -8,9 +8,9 @@ KERNEL_CACHE := $(VENV)/bounds-checked-kernels
 KERNEL_FOLDERS := src/coprlake/kernel.py,src/coprlake/bits/**,src/coprlake/tokens/**,src/coprlake/sketch/**,src/coprlake/predicate/**,src/coprlake/dpl/**
 
 JOBS ?= 2
-QUICK := not slow and not spark and not kafka
+SPARK := spark or kafka
 
-.PHONY: help setup kafka demo check test test-quick test-slow test-jit test-kernels test-no-jit test-bounds lint format benchmark paper clean
+.PHONY: help setup kafka demo check test test-quick test-slow test-spark test-jit test-kernels test-no-jit test-bounds lint format benchmark paper clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s:
@@ -31,14 +31,17 @@ check: setup  ## lint and the quick tests, within 4 minutes; run it before every
 	@WORKERS=$(JOBS) $(RUN) -m scripts.run_parts --at-once $(JOBS) lint test-quick
 
 test: setup kafka  ## lint and all tests, within 30 minutes; CI runs it
-	@$(RUN) -m scripts.run_parts --at-once $(JOBS) lint test-slow test-quick test-no-jit test-bounds
+	@$(RUN) -m scripts.run_parts --at-once $(JOBS) lint test-spark test-quick test-no-jit test-slow test-bounds
 
 WORKERS ?= 0
 test-quick: setup  ## the suite without Spark, Kafka and slow tests
-	$(RUN) -m pytest -q -m '$(QUICK)' -n $(WORKERS) --dist loadfile --durations=5
+	$(RUN) -m pytest -q -m 'not slow and not ($(SPARK))' -n $(WORKERS) --dist loadfile --durations=5
 
-test-slow: setup kafka  ## the rest of the suite, with Spark, Kafka and slow tests
-	$(RUN) -m pytest -q -m 'not ($(QUICK))' --durations=10
+test-slow: setup  ## tests that take more than 5 seconds, without Spark and Kafka
+	$(RUN) -m pytest -q -m 'slow and not ($(SPARK))' --durations=10
+
+test-spark: setup kafka  ## tests with Spark, its cluster and Kafka
+	$(RUN) -m pytest -q -m '$(SPARK)' --durations=10
 
 test-jit: setup kafka  ## the whole suite in one process
 	$(RUN) -m pytest --durations=10
