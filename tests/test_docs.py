@@ -133,6 +133,12 @@ def test_every_path_of_the_source_that_a_document_names_exists(document: str) ->
     assert not sorted(name for name in named if not any((root / name).exists() for root in roots))
 
 
+def test_the_architecture_names_every_folder_of_the_source() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    folders = [path.parent.name for path in (ROOT / "src" / "coprlake").glob("*/__init__.py")]
+    assert not [name for name in folders if f"`{name}/`" not in text]
+
+
 def test_the_version_is_the_same_everywhere() -> None:
     citation = (ROOT / "CITATION.cff").read_text()
     assert re.search(r"^version: (.+)$", citation, re.MULTILINE)[1] == coprlake.__version__  # type: ignore[index]
