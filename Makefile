@@ -1,5 +1,5 @@
-# Two commands for a fresh machine: `make demo` shows what coprlake does, `make test` checks it.
-# Both set up everything they need in .venv; nothing but Python 3.11+ and make has to be there.
+# `make demo` shows what coprlake does, `make check` tests it quickly, `make test` tests all of it.
+# They set up everything they need in .venv; only Python 3.11+ and make must be installed.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,12 +7,15 @@ RUN := $(VENV)/bin/python
 KERNEL_CACHE := $(VENV)/bounds-checked-kernels
 KERNEL_FOLDERS := src/coprlake/kernel.py,src/coprlake/bits/**,src/coprlake/tokens/**,src/coprlake/sketch/**,src/coprlake/predicate/**,src/coprlake/dpl/**,src/coprlake/text/**,src/coprlake/intake/**,src/coprlake/language/functions/text/text_scanning.py
 
-.PHONY: help setup kafka demo test test-kernels test-jit test-no-jit test-bounds lint format benchmark paper clean
+JOBS ?= 2
+SPARK := spark or kafka
 
-help:  ## this list
+.PHONY: help setup kafka demo check test test-quick test-slow test-spark test-jit test-kernels test-no-jit test-bounds lint format benchmark paper clean
+
+help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s:
 
-setup: $(VENV)/.ready  ## make the virtual environment in .venv
+setup: $(VENV)/.ready  ## create the virtual environment in .venv
 
 $(VENV)/.ready: pyproject.toml constraints.txt scripts/make_venv.sh
 	@PYTHON=$(PYTHON) sh scripts/make_venv.sh $(VENV)
@@ -21,18 +24,30 @@ $(VENV)/.ready: pyproject.toml constraints.txt scripts/make_venv.sh
 kafka: setup  ## fetch a Kafka broker and Spark's connector, for the tests
 	@$(RUN) -m scripts.fetch_kafka
 
-demo: setup  ## bring generated logs into a table, find needles, read it with DuckDB
+demo: setup  ## ingest generated logs, search them, and query them with DuckDB
 	@$(RUN) -m benchmarks.demo
 
-test: setup kafka  ## all tests: with the JIT, and beside that the kernels' without it and with bounds checks
-	@$(MAKE) --no-print-directory -j2 test-jit test-kernels
+check: setup  ## lint and the quick tests, within 4 minutes; run it before every commit
+	@WORKERS=$(JOBS) $(RUN) -m scripts.run_parts --at-once $(JOBS) lint test-quick
 
-test-kernels: setup  ## the kernels' tests in plain Python, then with bounds checks
-	@$(MAKE) --no-print-directory test-no-jit
-	@$(MAKE) --no-print-directory test-bounds
+test: setup kafka  ## lint and all tests, within 30 minutes; CI runs it
+	@$(RUN) -m scripts.run_parts --at-once $(JOBS) lint test-spark test-quick test-no-jit test-slow test-bounds
 
-test-jit: setup kafka  ## the whole suite, compiled: Spark, its cluster and Kafka as well
-	$(RUN) -m pytest --durations=5
+WORKERS ?= 0
+test-quick: setup  ## the suite without Spark, Kafka and slow tests
+	$(RUN) -m pytest -q -m 'not slow and not ($(SPARK))' -n $(WORKERS) --dist loadfile --durations=5
+
+test-slow: setup  ## tests that take more than 5 seconds, without Spark and Kafka
+	$(RUN) -m pytest -q -m 'slow and not ($(SPARK))' --durations=10
+
+test-spark: setup kafka  ## tests with Spark, its cluster and Kafka
+	$(RUN) -m pytest -q -m '$(SPARK)' --durations=10
+
+test-jit: setup kafka  ## the whole suite in one process
+	$(RUN) -m pytest --durations=10
+
+test-kernels: setup  ## the kernels' tests in plain Python and with bounds checks
+	@$(RUN) -m scripts.run_parts --at-once $(JOBS) test-no-jit test-bounds
 
 test-no-jit: setup  ## the kernels' tests in plain Python, with coverage
 	NUMBA_DISABLE_JIT=1 $(RUN) -m coverage run -m pytest -m kernels -q
@@ -46,18 +61,18 @@ lint: setup  ## ruff and mypy
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-format: setup  ## let ruff format the code
+format: setup  ## format the code with ruff
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 
-benchmark: setup  ## the sketch in figures
+benchmark: setup  ## measure the sketch
 	$(RUN) -m benchmarks.sketch
 
 SIZE ?= quick
-paper: setup  ## the paper's evaluation with today's peers; SIZE=full for the paper's own sizes
+paper: setup  ## repeat the paper's evaluation with current peers; SIZE=full for the paper's sizes
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
 	$(RUN) -m benchmarks.paper --size $(SIZE)
 
-clean:  ## remove what was made
+clean:  ## remove everything that was built
 	rm -rf $(VENV) build dist .coverage .mypy_cache .ruff_cache .hypothesis
 	find src benchmarks tests -name __pycache__ -prune -exec rm -rf {} +

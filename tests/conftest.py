@@ -22,6 +22,13 @@ os.environ["COPRLAKE_ENGINE"] = "local"
 """Commands work in this process, also in those that tests start; tests of Spark say so."""
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs Spark: tests that take its session, and those whose file, folder or name says so."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()) or "spark" in item.nodeid.lower():
+            item.add_marker(pytest.mark.spark)
+
+
 @pytest.fixture(autouse=True)
 def _hashes_may_wrap() -> None:
     """Without the JIT a hash that wraps modulo 2**64, as it shall, makes NumPy warn."""

@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
+from datetime import time as time_of_day
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 import pytest
 from deltalake import DeltaTable
 
-from coprlake.errors import ConflictError, CoprlakeError, UsageError
+from coprlake.errors import ConflictError, UsageError
 from coprlake.predicate.build import at_least, contains, equals, exists, one_of
 from coprlake.query.time_bounds import microseconds
 from coprlake.segment.mutable import SegmentOptions
@@ -93,15 +93,21 @@ def test_columns_may_be_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.uint64(), pa.dictionary(pa.int8(), pa.string()), pa.large_string(), pa.time64("us")]
+    ("kind", "stored", "value", "expected"),
+    [
+        (pa.uint64(), pa.int64(), 7, 7),
+        (pa.dictionary(pa.int8(), pa.string()), pa.string(), "a", "a"),
+        (pa.large_string(), pa.string(), "a", "a"),
+        (pa.time64("us"), pa.string(), time_of_day(3, 55), "03:55:00.000000"),
+    ],
 )
-def test_types_that_delta_lacks_are_replaced_or_refused(tmp_path: Path, kind: pa.DataType) -> None:
-    try:
-        table = create_table(tmp_path / "table", schema=pa.schema([("extra", kind)]))
-    except CoprlakeError:
-        return
-    table.append([{"content": "x"}])
-    assert table.search().count() == 1
+def test_types_that_delta_lacks_are_replaced(
+    tmp_path: Path, kind: pa.DataType, stored: pa.DataType, value: object, expected: object
+) -> None:
+    table = create_table(tmp_path / "table", schema=pa.schema([("extra", kind)]))
+    assert table.schema.field("extra").type == stored
+    table.append(pa.table({"content": ["x"], "extra": pa.array([value], kind)}))
+    assert only(table, columns=["extra"]) == {"extra": expected}
 
 
 @pytest.mark.parametrize("name", ["per%20cent", "100%"])
@@ -266,9 +272,7 @@ def test_timestamps_keep_their_microseconds_and_their_day(table: Table, given: A
     expected = given if isinstance(given, datetime) else datetime.fromisoformat(given)
     assert only(table)["timestamp"] == expected
     assert only(table, columns=["day"])["day"] == expected.date()
-    assert (
-        table.search(since=expected, until=expected + timedelta(microseconds=1)).count() == 1 or expected.year == 9999
-    )
+    assert table.search(since=expected, until=expected + timedelta(microseconds=1)).count() == 1
     assert table.search(until=expected).count() == 0
     table.info()
 
@@ -400,11 +404,8 @@ def test_names_that_differ_by_case_only_lose_no_record(table: Table, first: str,
 
 
 def test_a_column_without_a_name_loses_no_record(table: Table) -> None:
-    try:
-        table.append([{"id": 0, "content": "x", "": "value"}])
-    except CoprlakeError:
-        return
-    assert ids(open_table(table.uri)) == [0]
+    table.append([{"id": 0, "content": "x", "": "value"}])
+    assert only(open_table(table.uri), columns=["id", ""]) == {"id": 0, "": "value"}
 
 
 @pytest.mark.parametrize("name", ["match", "group", "day", "id2", "timestamp2"])
@@ -415,12 +416,9 @@ def test_columns_whose_name_means_something_elsewhere(table: Table, name: str) -
     assert ids(table, equals(name, "value3")) == [3]
 
 
-def test_text_that_is_no_unicode_is_an_error_of_ours_or_replaced(table: Table) -> None:
-    try:
-        table.append(["half a \ud800 pair"])
-    except CoprlakeError:
-        return
-    assert table.search().count() == 1
+def test_half_a_surrogate_pair_is_replaced(table: Table) -> None:
+    table.append(["half a \ud800 pair"])
+    assert only(table)["content"] == "half a ? pair"
 
 
 def test_a_huge_record_is_found(table: Table) -> None:
@@ -716,10 +714,10 @@ def test_vacuum_leaves_what_is_young(table: Table, hours: float) -> None:
     assert ids(table) == [0]
 
 
-def test_vacuum_of_negative_hours_is_refused_or_nothing(table: Table) -> None:
+def test_vacuum_of_negative_hours_removes_nothing_that_is_needed(table: Table) -> None:
     table.append([line(0)])
-    with suppress(UsageError):
-        table.vacuum(retention_hours=-1)
+    report = table.vacuum(retention_hours=-1)
+    assert report.data_files == report.sidecars == report.leftovers == []
     assert ids(table) == [0]
 
 

@@ -1,19 +1,19 @@
-"""Defaults, with their units and the reason for each."""
+"""Default values, with their units and the reason for each."""
 
 from enum import StrEnum
 from typing import Final
 
 BATCH_BYTES: Final = 512 * 1024
-"""Raw text of a batch: large enough to compress well, small enough that opening one for nothing hurts little."""
+"""Raw text in a batch: enough to compress well, but little enough that opening one for nothing is cheap."""
 
 MEMORY_LIMIT_BYTES: Final = 32 * 1024 * 1024
-"""What a mutable sketch may use before it spills (paper 5.1.1)."""
+"""Memory that a mutable sketch may use before it spills to disk (paper 5.1.1)."""
 
 POSTING_LIMIT: Final = 1 << 16
-"""Postings are 0 to 65,535: they are kept in 2 bytes (paper 4.1)."""
+"""Postings are numbers from 0 to 65,535, stored in 2 bytes (paper 4.1)."""
 
 SHORT_LIST_POSTINGS: Final = 128
-"""Longest posting list that is kept as sorted 2-byte numbers: half the work of copying a 512-byte bitset."""
+"""Longest posting list stored as sorted 2-byte numbers; copying it is half the work of copying a 512-byte bitset."""
 
 
 class RuleSet(StrEnum):
@@ -29,39 +29,39 @@ RULES: Final = RuleSet.WINNOWED
 """The rule set of new tables; see docs/decisions/0016-winnowed-grams.md."""
 
 SIGNATURE_BITS: Final = 6
-"""Bits that tell a token that was never added from one that was. With rule set 2 nearly every search asks for several
-tokens, each of which has to pass; see docs/decisions/0016-winnowed-grams.md."""
+"""Bits per token that reject tokens that were never added. With rule set 2, nearly every search looks up several
+tokens, all of which must pass; see docs/decisions/0016-winnowed-grams.md."""
 
 PAPER_SIGNATURE_BITS: Final = 8
 """The same for the rules of the paper; see docs/decisions/0003-signature-bits.md."""
 
 FULL_SIGNATURE_BITS: Final = 32
-"""A signature that is the whole fingerprint: such a sketch can be merged with others (paper 4.3)."""
+"""The whole fingerprint as the signature, which allows a sketch to be merged with others (paper 4.3)."""
 
 SLOT_COUNT: Final = 32
-"""Batches that are open at a time in a segment; with the size of a batch this bounds what waits in memory."""
+"""Batches that a segment keeps open; together with the size of a batch, this limits the memory of a segment."""
 
 SEGMENT_BYTES: Final = 512 * 1024 * 1024
-"""Raw text of a segment: sealed when it has so much. Sealing takes memory by the number of tokens: with segments of
-this size an ingest stays within 600 MB, with twice as much it does not."""
+"""Raw text in a segment before it is sealed. Sealing needs memory in proportion to the number of tokens: with this
+size, an ingest stays below 600 MB; with twice the size, it does not."""
 
 OPTIMIZED_SEGMENT_BYTES: Final = 1024 * 1024 * 1024
-"""Raw text of a segment that `optimize` makes: a file of some 120 MB, as lakehouse engines like them."""
+"""Raw text in a segment that `optimize` writes: about 120 MB on disk, a size that suits lakehouse engines."""
 
 OPEN_SEGMENTS: Final = 64
-"""Partitions that a writer keeps open at a time; one more, and the one that waited longest is sealed."""
+"""Partitions that a writer keeps open; to open another, it seals the least recently used one."""
 
 MERGEABLE_BYTES: Final = 4 * 1024 * 1024
-"""A segment with less raw text keeps whole fingerprints, so that `optimize` can merge it without the logs."""
+"""A segment with less raw text than this keeps whole fingerprints, so that `optimize` need not read its records."""
 
 DATA_LEVEL: Final = 3
-"""Zstandard level of data as it comes in."""
+"""Zstandard level of newly written data."""
 
 OPTIMIZED_LEVEL: Final = 9
 """Zstandard level of data that `optimize` writes."""
 
 WRITER_MEMORY_BYTES: Final = 160 * 1024 * 1024
-"""What the sketches and open batches of all segments of a writer may take before the largest is sealed."""
+"""Memory that a writer's sketches and open batches may use before it seals the largest segment."""
 
 VACUUM_HOURS: Final = 168
-"""Files that left the table longer ago than this are removed by `vacuum`: a week, as Delta has it."""
+"""`vacuum` removes files that left the table longer ago than this: a week, the default of Delta Lake."""

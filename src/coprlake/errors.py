@@ -1,7 +1,7 @@
-"""Every exception that coprlake raises on purpose, on one screen.
+"""All exceptions that coprlake raises on purpose.
 
-A message says what happened, where, what was expected and what was found, and what to do next: lower case, no final
-stop.
+A message says what happened and where, what was expected and what was found, and what to do next. It is in lower case,
+without a full stop at the end.
 """
 
 import unicodedata
@@ -9,21 +9,21 @@ from os import PathLike, fspath
 
 
 class CoprlakeError(Exception):
-    """Anything that coprlake refuses or cannot do; catch this to catch them all."""
+    """The base class of all errors of coprlake."""
 
 
 class UsageError(CoprlakeError, ValueError):
-    """An argument is outside what the called function is defined for."""
+    """An argument has a value that the called function does not accept."""
 
 
 class QueryError(UsageError):
-    """A query that cannot be understood or that its tables have no answer to.
+    """A query is invalid, or does not fit the tables that it reads.
 
     Attributes:
-        problem: what is wrong, in a line.
-        text: the query.
-        start: the character where it is wrong.
-        end: the character behind what is wrong.
+        problem: what is wrong, in one line.
+        text: the text of the query.
+        start: the index of the first wrong character.
+        end: the index after the last wrong character.
     """
 
     def __init__(self, problem: str, text: str = "", start: int = 0, end: int = 0) -> None:
@@ -34,19 +34,19 @@ class QueryError(UsageError):
         super().__init__(problem if not text else f"{problem}\n{_excerpt(text, start, end)}")
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Keep the place when the error crosses a process border."""
+        """Keep the position when the error is sent to another process."""
         return type(self), (self.problem, self.text, self.start, self.end)
 
 
 class QueryLimitError(CoprlakeError):
-    """A query took more time, memory or rows than it was allowed; what was allowed can be raised."""
+    """A query exceeded its limit of time, memory or rows; the limit can be raised."""
 
 
 class PatternError(UsageError):
-    """A pattern of `parse` that cannot be understood.
+    """A pattern of `parse` is invalid.
 
     Attributes:
-        offset: the character of the pattern at which it goes wrong.
+        offset: the index of the wrong character in the pattern.
     """
 
     def __init__(self, problem: str, offset: int) -> None:
@@ -55,12 +55,12 @@ class PatternError(UsageError):
         super().__init__(f"{problem}, at character {offset + 1} of the pattern")
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Keep the offset when the error crosses a process border."""
+        """Keep the offset when the error is sent to another process."""
         return type(self), (self.problem, self.offset)
 
 
 class NotFoundError(CoprlakeError, FileNotFoundError):
-    """A file, folder or table that was named is not there."""
+    """A file, folder or table does not exist."""
 
 
 class StorageError(CoprlakeError, OSError):
@@ -68,22 +68,22 @@ class StorageError(CoprlakeError, OSError):
 
 
 class ConflictError(CoprlakeError):
-    """Somebody else changed the same thing first; nothing was written."""
+    """Another writer changed the same data first; nothing was written."""
 
 
 class DoneBeforeError(ConflictError):
-    """A step that may be made only once was made before."""
+    """A step that must happen only once has already been done."""
 
 
 class FormatError(CoprlakeError):
-    """A file is not what it was offered as.
+    """A file does not have the expected format.
 
     Attributes:
-        file: the file's path as the caller gave it, or a word for where the bytes came from.
+        file: the path of the file as the caller gave it, or where the bytes came from.
         section: the part of the file that is wrong, such as ``header`` or ``signatures``.
-        expected: what stands there in a sound file.
-        found: what stands there in this one.
-        advice: what the reader of the message can do.
+        expected: what a sound file has there.
+        found: what this file has there.
+        advice: what to do about it.
     """
 
     def __init__(self, file: str | PathLike[str], *, section: str, expected: str, found: str, advice: str) -> None:
@@ -95,44 +95,44 @@ class FormatError(CoprlakeError):
         super().__init__(f"{self.file}: {section}: expected {expected}, found {found}; {advice}")
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Keep the keyword arguments when the error crosses a process border (Spark, multiprocessing)."""
+        """Keep the keyword arguments when the error is sent to another process (Spark, multiprocessing)."""
         arguments = {"section": self.section, "expected": self.expected, "found": self.found, "advice": self.advice}
         return _rebuild_format_error, (type(self), self.file, arguments)
 
 
 class CorruptSketchError(FormatError):
-    """The bytes of a sketch contradict themselves or their checksums."""
+    """The bytes of a sketch contradict each other or their checksums."""
 
 
 class SketchTooOldError(FormatError):
-    """A sketch of a format that this version no longer reads."""
+    """A sketch has an old format that this version no longer reads."""
 
 
 class SketchTooNewError(FormatError):
-    """A sketch of a format that only a later version reads."""
+    """A sketch has a new format that only later versions read."""
 
 
 class UnreadableSketchError(FormatError):
-    """The path cannot be read as a file at all: a directory, a device, no permission."""
+    """The path of a sketch cannot be read as a file: it is a folder or a device, or permission is denied."""
 
 
 class CorruptSidecarError(FormatError):
-    """What stands behind the sketch in a sidecar is damaged, or belongs to other data."""
+    """The part of a sidecar that follows the sketch is damaged, or belongs to another data file."""
 
 
 class UnreadableDataError(FormatError):
-    """A data file of a table is not there, or is not the Parquet file that the table says."""
+    """A data file of a table is missing, or is not the Parquet file that the log describes."""
 
 
 class UnreadableTableError(FormatError):
-    """A table that this version cannot read or write, such as one with a newer protocol."""
+    """This version cannot read or write a table, for example because of its protocol."""
 
 
 _SHOWN_CHARACTERS = 100
 
 
 def _excerpt(text: str, start: int, end: int) -> str:
-    """The line of a query that is wrong, with marks under the place."""
+    """Return the line of the query with the error, and marks below it."""
     start = min(start, len(text))
     first = text.rfind("\n", 0, start) + 1
     last = text.find("\n", start)
@@ -147,7 +147,7 @@ def _excerpt(text: str, start: int, end: int) -> str:
 
 
 def _cells(text: str) -> int:
-    """How much room a text takes in a terminal."""
+    """Return the width of a text in a terminal."""
     wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
     return len(text) + wide - sum(unicodedata.combining(sign) > 0 for sign in text)
 

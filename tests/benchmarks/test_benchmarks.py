@@ -31,6 +31,7 @@ def test_the_sketch_benchmark_prints_for_people(capsys: pytest.CaptureFixture[st
     assert "overhead_percent" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_demo_misses_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert demo.main(["--megabytes", "3", "--folder", str(tmp_path / "demo")]) == 0
     out = capsys.readouterr().out

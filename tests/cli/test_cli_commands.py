@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from coprlake.cli.commands import delete
-from coprlake.cli.main import cli
 from coprlake.cli.options.time_option import parse_span, parse_time
 from coprlake.cli.printing.figures import amount, parse_size, percent, rate, seconds, size
 from coprlake.errors import StorageError, UsageError
@@ -22,13 +21,6 @@ from coprlake.table import create_table, open_table
 
 Run = Callable[..., Result]
 LINE = "2026-11-16T03:{:02}:00Z INFO number {}\n"
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    for name in ("COPRLAKE_TABLE", "COPRLAKE_DEBUG", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    return lambda *arguments, **options: CliRunner().invoke(cli, [str(argument) for argument in arguments], **options)
 
 
 @pytest.fixture
@@ -134,7 +126,7 @@ def test_ingest_says_what_is_left_of_several_commits(
     monkeypatch.setattr(TableWriter, "close", full)
     result = run("ingest", log, "--into", tmp_path / "t", "--commit-every", "1B")
     assert result.exit_code == 2
-    assert "what was committed before that stays in" in result.stderr
+    assert "keeps what was committed before" in result.stderr
     assert count(run, tmp_path / "t") == 10
 
 
@@ -143,10 +135,10 @@ def test_ingest_says_what_is_left_of_several_commits(
     [
         (["nowhere.log", "--into", "t"], "nowhere.log: no such file"),
         (["app.log", "--into", "app.log"], "found a file"),
-        (["app.log", "--into", "."], "has other files and is no table"),
+        (["app.log", "--into", "."], "the folder is not empty"),
         (["app.log", "--into", "t", "--zone", "Mars/Base"], "Mars/Base"),
         (["app.log", "--into", "t", "--multiline", "("], "regular expression"),
-        (["app.log", "--into", "t", "--segment-size", "much"], "no size"),
+        (["app.log", "--into", "t", "--segment-size", "much"], "not a valid size"),
         (["app.log", "--into", "t", "--partition-by", "none", "--partition-by", "day"], "contradict"),
         (["app.log"], "--into"),
         (["--into", "t"], "FILES"),
@@ -180,7 +172,7 @@ def test_a_table_is_not_ingested_into_itself(run: Run, log: Path, tmp_path: Path
     own = next((tmp_path / "t").rglob("*.parquet"))
     result = run("ingest", own, "--into", tmp_path / "t")
     assert result.exit_code == 2
-    assert "file of the table itself" in result.stderr
+    assert "belongs to the table that you write to" in result.stderr
 
 
 def test_ingest_names_what_is_wrong_with_files(run: Run, tmp_path: Path) -> None:
@@ -262,10 +254,10 @@ def test_delete_never_means_everything(run: Run, table: Path, arguments: list[st
 
 def test_the_status_of_deletions(run: Run, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     none = run("delete", "--status", table)
-    assert (none.exit_code, none.stdout, none.stderr) == (0, "", "nothing was ever deleted\n")
+    assert (none.exit_code, none.stdout, none.stderr) == (0, "", "no deletions\n")
     run("delete", "of a", table, "--yes")
     assert "hidden" in run("delete", "--status", table).stdout
-    assert "would remove" in run("vacuum", table, "--retain", "0s", "--dry-run").stderr
+    assert "would remove" in run("vacuum", table, "--keep", "0s", "--dry-run").stderr
     removed = run("vacuum", table, "--older-than-hours", "0")
     assert "removed 3 data files, 3 sidecars" in removed.stdout
     assert "erased" in run("delete", "--status", table).stdout
@@ -277,7 +269,29 @@ def test_the_status_of_deletions(run: Run, table: Path, monkeypatch: pytest.Monk
 
 
 def test_vacuum_refuses_two_answers(run: Run, table: Path) -> None:
-    assert run("vacuum", table, "--retain", "7d", "--older-than-hours", "1").exit_code == 2
+    assert run("vacuum", table, "--keep", "7d", "--older-than-hours", "1").exit_code == 2
+
+
+def test_the_old_names_of_options_work_with_a_warning(run: Run, table: Path) -> None:
+    renamed = "coprlake: warning: {} has been renamed to {}; a later release will not accept the old name\n"
+    vacuum = run("vacuum", table, "--retain", "7d")
+    assert (vacuum.exit_code, vacuum.stderr) == (0, renamed.format("--retain", "--keep") + "nothing to remove\n")
+    optimize = run("optimize", table, "--level", "1", "--full", "--json")
+    assert (optimize.exit_code, optimize.stderr) == (0, renamed.format("--level", "--compression"))
+    small = run("optimize", table, "--compression", "22", "--full", "--json")
+    assert (small.exit_code, small.stderr) == (0, "")
+    assert json.loads(small.stdout)["data_bytes_before"] != json.loads(small.stdout)["data_bytes_after"]
+
+
+def test_an_old_name_beside_the_new_one_is_refused(run: Run, table: Path) -> None:
+    result = run("vacuum", table, "--keep", "7d", "--retain", "1d")
+    assert result.exit_code == 2
+    assert "--retain is the old name of --keep" in result.stderr
+
+
+@pytest.mark.parametrize(("command", "old"), [("vacuum", "--retain"), ("optimize", "--level")])
+def test_the_help_has_only_the_new_names(run: Run, command: str, old: str) -> None:
+    assert old not in run(command, "--help").stdout
 
 
 def test_verify_says_that_all_is_well(run: Run, table: Path) -> None:

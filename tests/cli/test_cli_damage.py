@@ -5,17 +5,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from coprlake.cli.main import cli
 from coprlake.table import create_table, open_table
 
 Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run() -> Run:
-    return lambda *arguments: CliRunner().invoke(cli, [str(one) for one in arguments])
 
 
 @pytest.fixture

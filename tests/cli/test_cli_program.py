@@ -1,6 +1,7 @@
 """The program as a whole: quick help, shell completion, Ctrl-C, and a reference that says what the help says."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -46,12 +47,14 @@ def test_help_is_there_and_loads_nothing_heavy(command: str | None) -> None:
 
 
 def test_help_is_quick() -> None:
+    """By the processor's clock: by that of the wall, other work on the machine counts too."""
     spent = []
     for _ in range(5):
-        started = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, "-m", "coprlake.cli.main", "--help"], capture_output=True, check=True)
-        spent.append(time.perf_counter() - started)
-    assert min(spent) < 0.6  # 0.1 s on an idle machine
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(spent) < 0.4  # 0.1 s as a rule
 
 
 def test_the_version() -> None:

@@ -31,9 +31,8 @@ BEGIN = datetime(2026, 11, 16, tzinfo=UTC)
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    for name in ("COPRLAKE_TABLE", "COPRLAKE_DEBUG", "COPRLAKE_ENGINE", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
+def run(clean_environment: None, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.delenv("COPRLAKE_ENGINE", raising=False)
     return lambda *arguments, **options: CliRunner().invoke(
         cli, ["query", *(str(argument) for argument in arguments)], **options
     )
@@ -135,17 +134,17 @@ def test_the_query_comes_from_a_file_or_from_standard_input(run: Run, logs: Path
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "which table?"),
-        (["LOGS"], "which query?"),
-        ([COUNTS], "which table?"),
+        ([], "no table given"),
+        (["LOGS"], "no query given"),
+        ([COUNTS], "no table given"),
         ([COUNTS, "LOGS", "more"], "found"),
         ([COUNTS, "LOGS", "--json", "-o", "csv"], "contradict"),
         ([COUNTS, "LOGS", "--explain", "-o", "csv"], "--explain prints a report"),
         ([COUNTS, "LOGS", "--chart", "-o", "csv"], "contradict"),
         ([COUNTS, "LOGS", "--set", "n"], "expected NAME=VALUE"),
-        ([COUNTS, "LOGS", "--timeout", "soon"], "is no span of time"),
-        ([COUNTS, "LOGS", "--engine", "spark", "--memory", "1GB"], "a limit of DuckDB"),
-        ([COUNTS, "LOGS", "--since", "2026-11-17", "--until", "2026-11-16"], "nothing between"),
+        ([COUNTS, "LOGS", "--timeout", "soon"], "is not a valid span"),
+        ([COUNTS, "LOGS", "--engine", "spark", "--memory", "1GB"], "limits DuckDB only"),
+        ([COUNTS, "LOGS", "--since", "2026-11-17", "--until", "2026-11-16"], "must be before --until"),
     ],
 )
 def test_a_command_line_that_makes_no_sense_is_refused(run: Run, logs: Path, arguments: list[str], said: str) -> None:

@@ -47,11 +47,9 @@ def lines(first: int, last: int) -> str:
     )
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    for name in ("COPRLAKE_TABLE", "COPRLAKE_DEBUG", "COPRLAKE_ENGINE", "COPRLAKE_MASTER", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    return lambda *arguments, **options: CliRunner().invoke(cli, [str(argument) for argument in arguments], **options)
+@pytest.fixture(autouse=True)
+def _spark_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COPRLAKE_ENGINE", raising=False)
 
 
 @pytest.fixture(scope="module")
@@ -142,12 +140,12 @@ def test_the_statistics_say_what_was_pruned_and_who_reads(run: Run, table: Path)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-C", "2"], "a context needs the local engine; say --engine local"),
-        (["-B", "1"], "a context needs"),
+        (["-C", "2"], "context (-A, -B, -C) needs the local engine; add --engine local"),
+        (["-B", "1"], "context (-A, -B, -C) needs"),
         (["--threads", "2"], "--threads needs the local engine"),
-        (["--conf", "spark.driver.memory"], "'spark.driver.memory' is no setting of Spark; expected KEY=VALUE"),
+        (["--conf", "spark.driver.memory"], "'spark.driver.memory' is not a valid Spark setting; expected KEY=VALUE"),
         (["--conf", "driver.memory=1g"], "such as spark.driver.memory=4g"),
-        (["--jars", "nowhere.jar"], "nowhere.jar: there is no such file"),
+        (["--jars", "nowhere.jar"], "nowhere.jar: no such file"),
     ],
 )
 def test_a_search_on_spark_refuses_what_it_cannot_do(
@@ -194,7 +192,7 @@ def test_optimize_and_index_on_spark(run: Run, tmp_path: Path) -> None:
 def test_what_only_this_process_can_read_is_read_by_it(run: Run, tmp_path: Path) -> None:
     taken = run("ingest", "-", "--into", tmp_path / "t", input="a line\n")
     assert taken.exit_code == 0, taken.output
-    assert taken.stderr.startswith("standard input: the local engine is used\n")
+    assert taken.stderr.startswith("using the local engine, because Spark does not support standard input\n")
     assert "local, in this process" in taken.stdout
     log = tmp_path / "app.log"
     log.write_text("a line\n")
@@ -206,7 +204,7 @@ def test_what_only_this_process_can_read_is_read_by_it(run: Run, tmp_path: Path)
     for name, arguments in asked.items():
         refused = run("ingest", *arguments, "--into", tmp_path / "u", *SPARK, input="a line\n")
         assert refused.exit_code == 2
-        assert f"{name} needs the local engine; say --engine local" in refused.stderr
+        assert f"{name} needs the local engine; add --engine local" in refused.stderr
         chosen = run("ingest", *arguments, "--into", tmp_path / "u", "--master", "local", input="a line\n")
         assert chosen.exit_code == 2
     assert not (tmp_path / "u").exists()
@@ -267,17 +265,17 @@ def checkpoint(folder: Path) -> Path:
     [
         ([], "name a FOLDER to watch, or --kafka HOST:PORT"),
         (["in", "--kafka", "host:1"], "name a FOLDER to watch, or --kafka"),
-        (["nowhere"], "nowhere: there is no such folder to watch"),
+        (["nowhere"], "nowhere: no such folder"),
         (["in", "--topic", "logs"], "--topic has no effect without --kafka"),
         (["in", "--from", "latest"], "--from has no effect without --kafka"),
-        (["in", "--checkpoint", "in/here"], "the checkpoint is in the folder that is watched"),
-        (["."], "the table is in the folder that is watched"),
-        (["--kafka", "host:1"], "which topic?"),
-        (["--kafka", "host", "--topic", "logs"], "'host' is no server; expected HOST:PORT"),
+        (["in", "--checkpoint", "in/here"], "the checkpoint is inside the folder to watch"),
+        (["."], "the table is inside the folder to watch"),
+        (["--kafka", "host:1"], "no topic given"),
+        (["--kafka", "host", "--topic", "logs"], "'host' is not a valid server; expected HOST:PORT"),
         (["--kafka", "host:1", "--topic", "logs", "--max-files", "1"], "--max-files has no effect with --kafka"),
         (["--kafka", "host:1", "--topic", "logs", "--kafka-option", "x"], "expected KEY=VALUE, such as kafka.security"),
-        (["in", "--trigger", "soon"], "'soon' is no span of time"),
-        (["in", "--optimize-every", "often"], "'often' is no span of time"),
+        (["in", "--trigger", "soon"], "'soon' is not a valid span"),
+        (["in", "--optimize-every", "often"], "'often' is not a valid span"),
     ],
 )
 def test_a_stream_refuses_what_makes_no_sense(

@@ -12,7 +12,7 @@ from coprlake.language.commands.catalog import COMMANDS
 from coprlake.language.functions.catalog import FUNCTIONS
 from coprlake.spark import query as spark_query
 from scripts import make_language_reference as reference
-from tests.language.language_cases import NOW, Case, canonical, check, small_table
+from tests.language.language_cases import NOW, Case, canonical, check
 from tests.spark_sessions import QUIET
 
 pytestmark = QUIET
@@ -34,11 +34,6 @@ def _examples() -> list[tuple[Case, bool]]:
 
 EXAMPLES = _examples()
 by_name = pytest.mark.parametrize(("case", "told"), EXAMPLES, ids=[case.name for case, _ in EXAMPLES])
-
-
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
-    return small_table(Path(tmp_path_factory.mktemp("docs")) / "logs")
 
 
 def test_the_reference_is_made_from_the_registries() -> None:

@@ -1,24 +1,17 @@
 """The golden queries on DuckDB, with and without the index, and on Spark: the same rows."""
 
-from pathlib import Path
-
 import pytest
 from pyspark.sql import SparkSession
 
 from coprlake import Table
 from coprlake.spark import query
-from tests.language.language_cases import NOW, Case, cases, check, small_table
+from tests.language.language_cases import NOW, Case, cases, check
 from tests.spark_sessions import QUIET
 
 pytestmark = QUIET
 
 CASES = list(cases())
 by_name = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-
-
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
-    return small_table(Path(tmp_path_factory.mktemp("golden")) / "logs")
 
 
 def test_there_are_enough_cases() -> None:

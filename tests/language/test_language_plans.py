@@ -27,15 +27,10 @@ from coprlake.predicate.predicates import (
 )
 from coprlake.query.querying import Query
 from coprlake.spark import query as spark_query
-from tests.language.language_cases import NOW, canonical, rows_of, small_table
+from tests.language.language_cases import NOW, canonical, rows_of
 from tests.spark_sessions import QUIET
 
 pytestmark = QUIET
-
-
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
-    return small_table(Path(tmp_path_factory.mktemp("plans")) / "logs")
 
 
 def _predicate(query: Query) -> Predicate:

@@ -164,7 +164,7 @@ def source_is(text: str) -> Expression:
         (~~Term("refused"), tokens("refused")),
         (~(~Term("refused") | Exists(STATUS)), tokens("refused")),
     ],
-    ids=str,
+    ids=lambda value: "tokens" if callable(value) else str(value),
 )
 def test_what_is_required(predicate: Predicate, expected: Callable[[], Expression]) -> None:
     assert required_tokens(predicate, PROFILE).expression == expected()

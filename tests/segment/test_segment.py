@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coprlake.errors import CoprlakeError, CorruptSidecarError, UsageError
+from coprlake.errors import CorruptSidecarError, UsageError
 from coprlake.files import Folder
 from coprlake.predicate.build import contains, equals
 from coprlake.predicate.narrowing.required import required_tokens
@@ -29,7 +29,7 @@ from coprlake.segment.sidecar import (
     sidecar_name,
 )
 from coprlake.sketch.algebra import compile_expression
-from coprlake.table import create_table
+from coprlake.table import Table, create_table
 
 SMALL = SegmentOptions(batch_bytes=100, slot_count=3)
 
@@ -359,21 +359,31 @@ def test_joined_kinds_are_the_worst() -> None:
     assert joined_kinds([]) == {}
 
 
-@pytest.mark.parametrize("per_append", [50, 400])
-def test_postings_stay_below_their_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, per_append: int) -> None:
-    """With more batches than a sketch can number: several segments, or an error of ours, but no wrong posting."""
+def _append_in_batches_of_one(
+    table: Table, monkeypatch: pytest.MonkeyPatch, rows: list[dict[str, object]], per_append: int
+) -> None:
+    """Append rows to a writer whose sketches can number 300 batches."""
     monkeypatch.setattr("coprlake.segment.mutable.POSTING_LIMIT", 300)
     monkeypatch.setattr("coprlake.sketch.mutable.POSTING_LIMIT", 300)
+    with table.writer(options=SegmentOptions(batch_bytes=1, slot_count=1), searchable=False) as writer:
+        for first in range(0, len(rows), per_append):
+            writer.append(rows[first : first + per_append])
+
+
+def test_more_batches_than_a_sketch_can_number_are_spread_over_segments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = create_table(tmp_path / "table", partition_by=None)
-    options = SegmentOptions(batch_bytes=1, slot_count=1)
-    rows = [{"content": f"n{number}", "id": number} for number in range(800)]
-    try:
-        with table.writer(options=options, searchable=False) as writer:
-            for first in range(0, len(rows), per_append):
-                writer.append(rows[first : first + per_append])
-    except CoprlakeError:
-        assert per_append > 300
-        assert table.search().count() == 0
-        return
+    rows: list[dict[str, object]] = [{"content": f"n{number}", "id": number} for number in range(800)]
+    _append_in_batches_of_one(table, monkeypatch, rows, per_append=50)
     assert table.search().count() == len(rows)
     assert [row["id"] for row in table.search(contains("n701")).rows()] == [701]
+
+
+def test_more_batches_in_one_append_than_a_sketch_can_number_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = create_table(tmp_path / "table", partition_by=None)
+    with pytest.raises(UsageError, match="begin a new segment"):
+        _append_in_batches_of_one(table, monkeypatch, [{"content": "x"}] * 400, per_append=400)
+    assert table.search().count() == 0

@@ -682,6 +682,7 @@ def query_damaged_files() -> None:
     print(json.dumps({"count": count, "failures": failures}))
 
 
+@pytest.mark.slow
 def test_a_damaged_file_gives_answers_or_errors_never_a_crash_and_verify_finds_every_flip() -> None:
     child = subprocess.run(
         [sys.executable, __file__], capture_output=True, text=True, timeout=CHILD_SECONDS, check=False

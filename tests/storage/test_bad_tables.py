@@ -2,11 +2,11 @@
 
 import json
 import os
+import re
 import shutil
 import zlib
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -160,10 +160,7 @@ def test_a_newer_protocol_is_named(path: Path, protocol: dict[str, object]) -> N
 def test_a_newer_writer_protocol_is_read_but_not_written(path: Path) -> None:
     newer = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["aFeatureOfTomorrow"]}
     edit_log(path, lambda action: {"protocol": newer} if "protocol" in action else action)
-    try:
-        table = open_table(path)
-    except UnreadableTableError:
-        return  # delta-rs refuses to read it
+    table = open_table(path)
     assert found(table) == list(range(24))
     before = set(path.rglob("*.parquet"))
     with pytest.raises(UnreadableTableError):
@@ -176,18 +173,20 @@ def test_a_newer_writer_protocol_is_read_but_not_written(path: Path) -> None:
 @pytest.mark.parametrize("number", [0, -1])
 def test_a_broken_log_is_an_error_of_ours(path: Path, text: str, number: int) -> None:
     log_files(path)[number].write_text(text)
-    try:
-        table = open_table(path)
-        list(table.search("alpha").rows())
-    except CoprlakeError as error:
-        assert str(path) in str(error)  # noqa: PT017
+    if not text and number:  # other programs read an empty commit as one without changes
+        search = open_table(path).search("alpha", columns=["id"])
+        assert [row["id"] for row in search.rows()] == [0, 6], "the records of the commits before it"
+        assert "found an empty file" in search.report.problems[0]
+        return
+    with pytest.raises(UnreadableTableError, match=re.escape(str(path))):
+        list(open_table(path).search("alpha").rows())
 
 
 def test_a_log_that_breaks_while_the_table_is_open_is_an_error_of_ours(path: Path) -> None:
     table = open_table(path)
     (path / "_delta_log" / f"{len(log_files(path)):020d}.json").write_text("{ broken")
-    with suppress(CoprlakeError):
-        assert found(table) == list(range(24))
+    with pytest.raises(UnreadableTableError, match="cut short or damaged"):
+        found(table)
     with pytest.raises(CoprlakeError):
         table.append(lines(100))
 
@@ -198,13 +197,12 @@ def test_a_missing_version_of_the_log_is_an_error_of_ours(path: Path) -> None:
         found(open_table(path))
 
 
-def test_a_table_that_vanishes_while_it_is_open_is_an_error_or_a_problem(path: Path) -> None:
+def test_a_table_that_vanishes_while_it_is_open_is_a_problem(path: Path) -> None:
     table = open_table(path)
     shutil.rmtree(path)
     search = table.search("alpha")
-    with suppress(CoprlakeError):
-        assert list(search.rows()) == []
-        assert search.report.problems
+    assert list(search.rows()) == []
+    assert search.report.problems
     with pytest.raises(CoprlakeError):
         list(table.search("", strict=True).rows())
 
@@ -256,6 +254,7 @@ def test_a_truncated_sidecar_is_named_and_mended(path: Path) -> None:
         assert open_table(path).verify(deep=True).is_sound
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_a_sidecar_never_costs_a_record(path: Path) -> None:
     """Checksums of sections are not looked at in a search: a flip may make it slower, or be found by `verify`."""
     victim = sidecars(path)[0]
@@ -322,9 +321,9 @@ def test_a_sidecar_without_permission_does_not_end_a_search(path: Path) -> None:
 def test_the_sidecar_of_another_data_file_is_not_used(path: Path) -> None:
     one, other = sidecars(path)
     one.write_bytes(other.read_bytes())
-    if data_files(path)[0].stat().st_size != data_files(path)[1].stat().st_size:
-        assert check_search_is_right(path)
-        assert len(open_table(path).verify().sidecar_problems) == 1
+    assert data_files(path)[0].stat().st_size != data_files(path)[1].stat().st_size, "what this test is about"
+    assert check_search_is_right(path)
+    assert len(open_table(path).verify().sidecar_problems) == 1
 
 
 def test_the_sidecar_of_another_data_file_of_the_same_size_is_not_used(tmp_path: Path) -> None:

@@ -33,11 +33,6 @@ def mortals() -> Iterator[Mortals]:
         yield found
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "table"
-
-
 def committed(told: list[str], before: int) -> tuple[int, int]:
     """How many records must be there, and how many may be."""
     assert not any(line.startswith("error") for line in told), told

@@ -24,11 +24,6 @@ from coprlake.testing.chosen_faults import ROWS, SMALL, disk_full, files_of, ids
 from coprlake.testing.torture.commit_cost import commit_milliseconds
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "table"
-
-
 def commit_file(path: Path, version: int) -> Path:
     return path / "_delta_log" / f"{version:020d}.json"
 

@@ -1,7 +1,6 @@
 """Tables that somebody else wrote: found as they are, indexed beside, never changed."""
 
 import json
-from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from coprlake.errors import CoprlakeError, UsageError
+from coprlake.errors import UsageError
 from coprlake.predicate.build import at_least, contains, equals
 from coprlake.table import Table, create_table, open_table
 
@@ -114,13 +113,13 @@ def test_files_with_other_columns_and_types(tmp_path: Path) -> None:
         table.index()
 
 
-def test_types_that_conflict_between_files_are_an_error_of_ours_or_text(tmp_path: Path) -> None:
+def test_a_value_of_another_type_than_its_column_is_null(tmp_path: Path) -> None:
     pq.write_table(pa.table({"content": ["a"], "k": [1]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"content": ["b"], "k": ["text"]}), tmp_path / "b.parquet")
     table = open_table(tmp_path)
     assert table.search("b").count() == 1
-    with suppress(CoprlakeError):
-        assert len(list(table.search().rows())) in (1, 2)
+    rows = sorted(table.search().rows(), key=lambda row: row["content"])
+    assert rows == [{"content": "a", "k": 1}, {"content": "b", "k": None}]
 
 
 def test_a_folder_without_times_and_content(tmp_path: Path) -> None:
@@ -144,14 +143,10 @@ def test_a_folder_without_times_and_content(tmp_path: Path) -> None:
 )
 def test_text_of_all_types(tmp_path: Path, kind: pa.DataType) -> None:
     content = pa.array(["hello world", None, "other"], pa.string())
-    try:
-        table = pa.table({"content": content.cast(kind), "id": [0, 1, 2]})
-        pq.write_table(table, tmp_path / "a.parquet")
-    except pa.ArrowNotImplementedError:
-        pytest.skip("this version of Arrow cannot write it")
+    pq.write_table(pa.table({"content": content.cast(kind), "id": [0, 1, 2]}), tmp_path / "a.parquet")
     found = open_table(tmp_path)
     for _ in range(2):
-        assert ids(found, contains("WORLD")) in ([0], [] if kind == pa.binary() else [0])
+        assert ids(found, contains("WORLD")) == [0]
         assert ids(found) == [0, 1, 2]
         found.index()
 

@@ -15,11 +15,6 @@ from coprlake.testing.chosen_faults import files_of, ids, new_table, record
 VALUES = ["a b", "c/d", "100%", "x%20y", "k=v", "ü→", "plain"]
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "table"
-
-
 def merged(path: Path) -> tuple[Table, set[str]]:
     """A table whose partitions have hard names, and the data files that it needs no more."""
     table = create_table(path, partition_by=["source"])

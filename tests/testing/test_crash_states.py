@@ -133,6 +133,7 @@ def disks(scratch: Path) -> dict[str, Disk]:
     return record_jobs(SEED, scratch)
 
 
+@pytest.mark.slow
 @without_strace
 def test_a_power_loss_costs_nothing_that_was_acknowledged(disks: dict[str, Disk], scratch: Path) -> None:
     checker = Checker(scratch / "states", Outcome(), SEED)

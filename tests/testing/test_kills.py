@@ -29,6 +29,7 @@ World.tell = tell_too_early
 """
 
 
+@pytest.mark.slow
 def test_commands_that_are_killed_cost_no_record_and_double_none(tmp_path: Path) -> None:
     outcome = kills.run(11, 120, tmp_path, cases=15)
     assert not outcome.failures, "\n".join(map(str, outcome.failures))

@@ -18,6 +18,7 @@ def test_shares_of_time_are_those_of_the_run() -> None:
     assert torture.seconds_of(["kills"], 2, 2) == {"kills": 120}
 
 
+@pytest.mark.slow
 def test_a_short_run_reports_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--minutes", "2", "--only", "faults", "--cases", "3", "--seed", "4", "--json"]
     assert torture.main([*arguments, "--folder", str(tmp_path)]) == 0

@@ -114,7 +114,9 @@ EXAMPLES: list[tuple[bytes | str, set[bytes | str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("line", "tokens"), EXAMPLES, ids=repr)
+@pytest.mark.parametrize(
+    ("line", "tokens"), EXAMPLES, ids=lambda value: repr(sorted(value)) if isinstance(value, set) else repr(value)
+)
 def test_examples_of_the_rules(line: bytes | str, tokens: set[bytes | str]) -> None:
     expected = {token.encode() if isinstance(token, str) else token for token in tokens}
     assert naive.tokens_of(line.encode() if isinstance(line, str) else line) == expected

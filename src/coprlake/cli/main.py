@@ -1,4 +1,4 @@
-"""The program ``coprlake``: its commands, each loaded when it is needed, and what becomes of their errors."""
+"""The ``coprlake`` program: loads each command on first use, and turns its errors into a message and an exit code."""
 
 import os
 import sys
@@ -29,27 +29,27 @@ COMMANDS = (
     "generate",
     "completion",
 )
-"""In the order of the help. Each is the function of its name in the module of its name."""
+"""In the order in which the help lists them. Each is a function in the module of the same name."""
 
 INTERRUPTED = 130
 
 
 class LazyCommands(click.Group):
-    """Loads the module of a command when that is asked for, and turns errors into one line and an exit code."""
+    """Loads the module of a command on first use, and turns errors into one line and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of the help."""
+        """List the names of all commands, in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, or None."""
+        """Load a command; None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = getattr(import_module(f"coprlake.cli.commands.{cmd_name}"), cmd_name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
+        """Run a command, and report its errors."""
         try:
             return super().invoke(ctx)
         except click.exceptions.Exit:
@@ -59,7 +59,7 @@ class LazyCommands(click.Group):
             raise
         except (KeyboardInterrupt, click.Abort):
             ctx.exit(INTERRUPTED)
-        except BrokenPipeError:  # whoever reads has seen enough
+        except BrokenPipeError:  # the reader has seen enough
             _forget_output()
             ctx.exit(0)
         except (CoprlakeError, OSError) as error:
@@ -68,18 +68,18 @@ class LazyCommands(click.Group):
             raise Failure(_text(error)) from error
         except Exception as error:
             traceback.print_exc()
-            raise Failure("this is an error in coprlake itself; please report it with the lines above") from error
+            raise Failure("this is a bug in coprlake; please report it together with the lines above") from error
 
 
 def _text(error: Exception) -> str:
-    """The message; of an error of the operating system without its number."""
+    """Return the message of an error, without the error number of the operating system."""
     if isinstance(error, OSError) and not isinstance(error, CoprlakeError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error) or type(error).__name__
 
 
 def _forget_output() -> None:
-    """Let what is left in the buffers of a closed pipe go nowhere, or Python complains when it ends."""
+    """Discard what is still buffered for a closed pipe; otherwise Python complains on exit."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for stream in (sys.stdout, sys.stderr):
@@ -87,32 +87,32 @@ def _forget_output() -> None:
                 stream.flush()
             except BrokenPipeError:
                 os.dup2(nowhere, stream.fileno())
-    except (OSError, ValueError):  # a stream that is no file, as in tests
+    except (OSError, ValueError):  # a stream that is not a file, as in tests
         return
 
 
 @click.group(
     cls=LazyCommands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="`coprlake COMMAND --help` tells more. COPRLAKE_TABLE names the table when the command line does not.",
+    epilog="Run `coprlake COMMAND --help` for the options of a command. If no table is given, COPRLAKE_TABLE names it.",
 )
 @click.version_option(coprlake.__version__, prog_name="coprlake", message="%(prog)s %(version)s")
 @color_option
 def cli() -> None:
     """Log storage and search for the open lakehouse.
 
-    Logs become Parquet files in a Delta table, with a small index beside each file, so that a search opens only what
-    may hold a match.
+    Logs are stored as Parquet files in a Delta table. A small index next to each file lets a search read only the
+    parts that may contain a match.
     """
 
 
 def main() -> None:
-    """The entry point."""
+    """Run the program; the entry point of the package."""
     try:
         cli.main(prog_name="coprlake")
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:  # while the last bytes were written
+    except BrokenPipeError:  # while writing the last bytes
         _forget_output()
         sys.exit(0)
 

@@ -1,1 +1,1 @@
-"""The commands, a module each, loaded when a person types their name."""
+"""The commands, one module each, loaded on first use."""

@@ -1,4 +1,4 @@
-"""``coprlake completion``: let the shell complete commands and options."""
+"""``coprlake completion``: tab completion for the shell."""
 
 import os
 import sys
@@ -17,14 +17,15 @@ _PLACES = {
 
 
 @click.command(
-    short_help="Let the shell complete commands and options.",
-    epilog="\b\nTo have it in every new shell:\n" + "\n".join(f"  {shell}:  {line}" for shell, line in _PLACES.items()),
+    short_help="Print the script for tab completion in your shell.",
+    epilog="\b\nTo enable it in every new shell:\n"
+    + "\n".join(f"  {shell}:  {line}" for shell, line in _PLACES.items()),
 )
 @click.argument("shell", type=click.Choice(_SHELLS), required=False)
 def completion(shell: str | None) -> None:
-    """Print what the shell has to run, so that Tab completes commands, options and paths.
+    """Print a script that makes Tab complete commands, options and paths in your shell.
 
-    Without SHELL it is the one in $SHELL.
+    SHELL defaults to the environment variable $SHELL.
     """
     from click.shell_completion import get_completion_class
 
@@ -32,9 +33,9 @@ def completion(shell: str | None) -> None:
 
     shell = shell or Path(os.environ.get("SHELL", "")).name
     if shell not in _SHELLS:
-        raise click.UsageError(f"which shell? Name one of {', '.join(_SHELLS)}")
+        raise click.UsageError(f"cannot tell which shell you use; name one of {', '.join(_SHELLS)}")
     found = get_completion_class(shell)
     assert found is not None
     click.echo(found(cli, {}, "coprlake", "_COPRLAKE_COMPLETE").source())
     if sys.stdout.isatty():
-        note(f"to have it in every new shell:\n  {_PLACES[shell]}")
+        note(f"to enable it in every new shell:\n  {_PLACES[shell]}")

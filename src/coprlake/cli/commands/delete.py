@@ -1,4 +1,4 @@
-"""``coprlake delete``: delete records that match, or that are too old."""
+"""``coprlake delete``: delete records that match a search, or that are too old."""
 
 import dataclasses
 import sys
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Delete records that match, or that are too old.")
 @filter_options
-@click.option("--older-than", type=span_option, metavar="SPAN", help="Records older than this, such as 30d: retention.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Tell how many records match, and delete none.")
+@click.option("--older-than", type=span_option, metavar="SPAN", help="Select records older than this, such as 30d.")
+@click.option("-y", "--yes", is_flag=True, help="Delete without asking for confirmation.")
+@click.option("--dry-run", is_flag=True, help="Print how many records match, and delete nothing.")
 @click.option(
-    "--status", is_flag=True, help="List the deletions so far: hidden from searches, or erased from the disk."
+    "--status", is_flag=True, help="List past deletions, and whether their data is merely hidden or erased from disk."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @color_option
@@ -41,19 +41,19 @@ def delete(
 ) -> None:
     """Delete the records that `search` finds with the same filters.
 
-    No search finds them from then on. Their bytes leave the disk when `coprlake vacuum` removes the old files, a week
-    later unless it is told otherwise; --status tells how far a deletion is.
+    Searches no longer find deleted records. Their data stays on disk until `coprlake vacuum` removes the old files,
+    which it does after a week by default. --status shows how far each deletion has got.
     """
     from coprlake.cli.options.table_argument import opened, total_bytes
 
-    if status:  # nothing is looked for, so a single argument is the table
+    if status:  # nothing is searched for, so a single argument is the table
         _print_status(opened(asked.texts[0] if asked.texts else asked.table), as_json)
         return
     table = opened(asked.table, may_be_text=not asked.texts)
     asked = _checked(asked, older_than)
     if not (yes or dry_run or _is_terminal()):
         raise Failure(
-            "there is no terminal to ask for confirmation on; say --yes to delete, or --dry-run to see how many match"
+            "no terminal to ask for confirmation; add --yes to delete, or --dry-run to see how many records match"
         )
     search = asked.search(table)
     count = search.count()
@@ -76,16 +76,16 @@ def delete(
         echo_json(report)
     else:
         click.echo(_summary(report))
-        note("the bytes stay on the disk until `coprlake vacuum` removes the old files")
+        note("the data stays on disk until `coprlake vacuum` removes the old files")
 
 
 def _is_terminal() -> bool:
-    """Whether somebody can be asked."""
+    """Whether there is a terminal on which to ask."""
     return sys.stdin.isatty()
 
 
 def _checked(asked: Asked, older_than: timedelta | None) -> Asked:
-    """What is meant, if it is safe to mean it."""
+    """Apply --older-than, and reject filters that match every record."""
     if older_than is not None:
         if asked.until is not None:
             raise click.UsageError("--older-than and --until contradict each other")
@@ -94,9 +94,9 @@ def _checked(asked: Asked, older_than: timedelta | None) -> Asked:
         except OverflowError as error:
             raise click.UsageError("--older-than is before the year 1; nothing is that old") from error
     if asked.is_everything:
-        raise click.UsageError("this would delete every record; name a text, a filter or a time")
+        raise click.UsageError("this would delete every record; give a text, a filter or a time")
     if any(not text for text in asked.texts):
-        raise click.UsageError("the text is empty, so every record would match; is a variable of the shell not set?")
+        raise click.UsageError("the text is empty, so every record would match; perhaps a shell variable is not set")
     return asked
 
 
@@ -122,7 +122,7 @@ def _print_status(table: "Table", as_json: bool) -> None:
     if as_json:
         echo_json({"deletions": [dataclasses.asdict(one) for one in found]})
     elif not found:
-        note("nothing was ever deleted")
+        note("no deletions")
     else:
         rows = [
             [
@@ -135,5 +135,5 @@ def _print_status(table: "Table", as_json: bool) -> None:
             ]
             for one in found
         ]
-        header = ["version", "time", "state", "records", "bytes left", "what"]
+        header = ["version", "time", "state", "records", "on disk", "what"]
         click.echo(figures.grid(header, rows, right=frozenset({0, 3, 4})))

@@ -1,4 +1,4 @@
-"""``coprlake explain``: what a search did, and why it could not do better."""
+"""``coprlake explain``: what a search skipped and read, and why it could not skip more."""
 
 import time
 from typing import TYPE_CHECKING
@@ -15,34 +15,34 @@ if TYPE_CHECKING:
     from coprlake.table import Table
 
 _PHASES = {
-    "prune": "asking the log and the sketches",
-    "screen": "looking for the text before anything is decoded",
-    "read": "reading the columns that decide",
-    "filter": "matching record by record",
-    "fetch": "reading the rest of the matches",
+    "prune": "checking the log and the index",
+    "screen": "searching pages before decoding them",
+    "read": "reading the columns that the search filters on",
+    "filter": "filtering records",
+    "fetch": "reading the other columns of the matches",
 }
 _FEW_BATCHES = 4
 
 
-@click.command(short_help="Tell what a search does: what it skips, what it reads, and why.")
+@click.command(short_help="Show what a search skips and reads, and why.")
 @filter_options
 @click.option(
     "--order",
     type=click.Choice(["newest", "oldest", "any"]),
     default="newest",
     show_default=True,
-    help="As in `search`.",
+    help="Order of the results, as in `search`.",
 )
-@click.option("-n", "--limit", type=click.IntRange(0), metavar="N", help="Stop after so many matches.")
+@click.option("-n", "--limit", type=click.IntRange(0), metavar="N", help="Stop after N matches.")
 @click.option(
-    "--threads", type=click.IntRange(1), metavar="N", help="Batches to work on at a time; by default one a core."
+    "--threads", type=click.IntRange(1), metavar="N", help="Batches to process in parallel. Defaults to one per core."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @color_option
 def explain(asked: Asked, order: str, limit: int | None, threads: int | None, as_json: bool) -> None:
-    """Run a search, throw the results away, and tell what it took.
+    """Run a search, discard the results, and show what it skipped and read.
 
-    The options are those of `search`. A segment is one data file, a batch a part of it that is read as a whole.
+    Takes the filters of `search`. A segment is one data file; a batch is the part of it that is read at once.
     """
     from coprlake.cli.options.table_argument import opened, total_bytes
     from coprlake.cli.printing.record_layout import needed_columns
@@ -71,7 +71,7 @@ def explain(asked: Asked, order: str, limit: int | None, threads: int | None, as
 
 
 def explanation(report: "SearchReport", table: "Table", elapsed: float) -> str:
-    """The figures of a search in words."""
+    """Format the report of a search."""
     from coprlake.cli.options.table_argument import total_bytes
 
     total = total_bytes(table)
@@ -86,13 +86,13 @@ def explanation(report: "SearchReport", table: "Table", elapsed: float) -> str:
             f"{figures.size(report.bytes_read)} of {figures.size(total)} ({figures.percent(report.bytes_read, total)})",
         ),
     ]
-    rows.append(("time", f"{figures.seconds(elapsed):>8}  in all; of which, on all threads together:"))
+    rows.append(("time", f"{figures.seconds(elapsed):>8}  in total; summed over all threads:"))
     rows += [(f"  {name}", f"{figures.seconds(spent):>8}  {_PHASES.get(name, '')}") for name, spent in _times(report)]
     return figures.pairs([*rows, *_notes(report)])
 
 
 def explanation_of_plan(report: "SearchReport", done_by: str, elapsed: float) -> str:
-    """The same for a search on Spark, of which only what the driver pruned is known."""
+    """Format the report of a search on Spark, which counts only what the driver pruned."""
     rows = [
         *_planned(report),
         ("  left", f"{report.batches - report.batches_pruned_by_time - report.batches_pruned_by_sketch:,}"),
@@ -103,12 +103,12 @@ def explanation_of_plan(report: "SearchReport", done_by: str, elapsed: float) ->
 
 
 def _planned(report: "SearchReport") -> list[tuple[str, str]]:
-    """What was ruled out before anything was opened."""
+    """Format what was ruled out before any data was read."""
     return [
         ("searched for", str(report.predicate)),
         ("segments", f"{report.segments:,}"),
         *_pruned(report),
-        ("batches", f"{report.batches:,} in the segments that are left" if report.batches else "0"),
+        ("batches", f"{report.batches:,} in the remaining segments" if report.batches else "0"),
         ("  ruled out by time", f"{report.batches_pruned_by_time:,}"),
         ("  ruled out by sketch", f"{report.batches_pruned_by_sketch:,}"),
     ]
@@ -119,7 +119,7 @@ def _notes(report: "SearchReport") -> list[tuple[str, str]]:
 
 
 def _pruned(report: "SearchReport") -> list[tuple[str, str]]:
-    """What became of the segments."""
+    """Format how many segments were ruled out, and by what."""
     left = report.segments - (
         report.segments_pruned_by_time + report.segments_pruned_by_partition + report.segments_pruned_by_sketch
     )
@@ -130,7 +130,7 @@ def _pruned(report: "SearchReport") -> list[tuple[str, str]]:
         ("  left", f"{left:,}"),
     ]
     if report.segments_without_sketch:
-        rows.append(("  without a sketch", f"{report.segments_without_sketch:,}, scanned as a whole"))
+        rows.append(("  without an index", f"{report.segments_without_sketch:,}, scanned in full"))
     return rows
 
 

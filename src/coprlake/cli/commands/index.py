@@ -1,4 +1,4 @@
-"""``coprlake index``: write the sidecars that are missing."""
+"""``coprlake index``: index data files that have no index."""
 
 import click
 
@@ -13,7 +13,7 @@ from coprlake.config import RuleSet
 
 
 @click.command(
-    short_help="Write the sidecars that are missing or damaged.",
+    short_help="Write missing or damaged index files.",
     epilog="Exits with 1 if a data file could not be indexed.",
 )
 @table_argument
@@ -21,10 +21,10 @@ from coprlake.config import RuleSet
     "--grams",
     multiple=True,
     metavar="FIELD",
-    help="A field besides the content that can be searched inside of words. Repeat it for several.",
+    help="Field, other than the content, to index for search inside words. Can be repeated.",
 )
-@rules_option("Write those of other rules anew.")
-@click.option("--rebuild", is_flag=True, help="Write all sidecars anew.")
+@rules_option("Reindex segments that use other rules.")
+@click.option("--rebuild", is_flag=True, help="Reindex all segments.")
 @engine_options("local")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @color_option
@@ -38,9 +38,9 @@ def index(
     engine: Engine,
     as_json: bool,
 ) -> None:
-    """Write the index of data files that have none: a table or folder of Parquet files that others wrote.
+    """Index the data files that have no index, in a table or in a folder of Parquet files written by another program.
 
-    The data is read, never touched.
+    The data files are only read, never changed.
     """
     from coprlake.cli.options.table_argument import opened, total_bytes
 
@@ -57,7 +57,7 @@ def index(
     if as_json:
         echo_json(report)
     elif not report.indexed and not report.problems:
-        note(f"nothing to do: {figures.amount(report.skipped, 'segment')}, all with an index; --rebuild writes it anew")
+        note(f"nothing to do: {figures.amount(report.skipped, 'segment')}, all indexed; --rebuild indexes them again")
     else:
         click.echo(
             f"indexed {figures.amount(report.indexed, 'segment')} in {figures.seconds(report.seconds)}: "

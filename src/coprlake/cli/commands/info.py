@@ -1,4 +1,4 @@
-"""``coprlake info``: what is in a table, and what it costs."""
+"""``coprlake info``: the contents of a table, and its size on disk."""
 
 import textwrap
 from datetime import datetime
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 _WHOLE_FINGERPRINT_BITS = 32
 
 
-@click.command(short_help="Tell what is in a table and what it costs.")
+@click.command(short_help="Show the contents of a table and its size on disk.")
 @table_argument
 @click.option("--segments", is_flag=True, help="List the segments too.")
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @color_option
 def info(table: str, segments: bool, as_json: bool) -> None:
-    """Tell what is in a table: segments, records, times, and sizes by part."""
+    """Show the segments, records, time range and columns of a table, and what takes how much space."""
     from coprlake.cli.options.table_argument import opened
 
     opened_table = opened(table)
@@ -70,7 +70,7 @@ def _description(found: "TableInfo") -> str:
 
 
 def _columns(columns: dict[str, str]) -> str:
-    """The names, those that not every table has with their types."""
+    """List the columns; those that not every table has, with their types."""
     usual = ("timestamp", "source", "loglevel", "content", "attributes", "day")
     shown = ", ".join(name if name in usual else f"{name} ({kind})" for name, kind in columns.items())
     return "\n".join(textwrap.wrap(shown, 76, break_long_words=False, break_on_hyphens=False))
@@ -79,14 +79,17 @@ def _columns(columns: dict[str, str]) -> str:
 def _segments(found: "TableInfo") -> str:
     if not found.mergeable_segments:
         return f"{found.segments:,}"
-    return f"{found.segments:,}, of which {found.mergeable_segments:,} small ones are ready for `coprlake optimize`"
+    small = found.mergeable_segments
+    return (
+        f"{found.segments:,}; {small:,} small {'one' if small == 1 else 'ones'} can be merged with `coprlake optimize`"
+    )
 
 
 def _rules(found: "TableInfo") -> str:
-    """What is a token in new segments, and whether others are there."""
+    """Format the rules of new segments, and those of segments that differ."""
     others = {name: count for name, count in found.segments_by_rules.items() if name != found.rules}
-    shown = [f"{figures.amount(count, 'segment')} by {name}" for name, count in others.items()]
-    advice = "; `coprlake index --rebuild` brings all to these" if shown else ""
+    shown = [f"{figures.amount(count, 'segment')} with {name}" for name, count in others.items()]
+    advice = "; `coprlake index --rebuild` reindexes them" if shown else ""
     return found.rules + (f", but {', '.join(shown)}{advice}" if shown else "")
 
 
@@ -99,7 +102,7 @@ def _time(moment: datetime | None) -> str:
 
 
 def _segment(segment: "SealedSegment") -> dict[str, Any]:
-    """The figures of one segment; None where they are not known."""
+    """Return the figures of a segment; None for those that are not known."""
     from coprlake.segment.python_values import datetime_of
     from coprlake.segment.searchable import ALWAYS
 

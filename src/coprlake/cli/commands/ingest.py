@@ -33,8 +33,8 @@ _NOT_AS_LONG_AS_ITS_TEXT = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".zip", ".parq
 
 @click.command(
     short_help="Read logs into a table.",
-    epilog="Exits with 0 when all was read, 1 if a file could not be read to its end (what was read is in the table), "
-    "2 after an error (nothing is, unless --commit-every committed before).",
+    epilog="Exit codes: 0 if everything was read; 1 if a file could not be read to its end (what was read is in the "
+    "table); 2 after an error (nothing was added, except what --commit-every had committed before).",
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILES...")
 @into_option
@@ -45,9 +45,9 @@ _NOT_AS_LONG_AS_ITS_TEXT = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".zip", ".parq
     "--commit-every",
     type=parse_size,
     metavar="SIZE",
-    help="Commit after so much raw text, not once at the end. For the local engine.",
+    help="Commit after each SIZE of raw text, instead of once at the end. Local engine only.",
 )
-@click.option("--dry-run", is_flag=True, help="Read and report, and write nothing. For the local engine.")
+@click.option("--dry-run", is_flag=True, help="Read and report, but write nothing. Local engine only.")
 @engine_options("spark")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @color_option
@@ -65,11 +65,11 @@ def ingest(
 ) -> None:
     """Read logs into a table: files, folders, globs, or - for standard input.
 
-    Plain text, JSON lines, CSV, syslog, access logs and Parquet are told apart by themselves, compressed or not; times
-    and levels are found in each line. All of it becomes part of the table in one step, or nothing does.
+    Plain text, JSON lines, CSV, syslog, access logs and Parquet are detected automatically, compressed or not.
+    Timestamps and log levels are recognised in each line. Either all records are added to the table or none are.
 
-    Spark reads with all cores, or with all machines of a cluster, which must all reach the files and the table. For a
-    few files --engine local is faster: nothing has to be started. Standard input and pipes are always read by it.
+    Spark reads on all cores, or on all machines of a cluster, which must all have access to the files and the table.
+    For a few files --engine local is faster, because it starts at once. It always reads standard input and pipes.
     """
     from coprlake.intake.reading import Intake
 
@@ -81,7 +81,7 @@ def ingest(
         with _told_what_is_left(target, commit_every):
             if engine.is_spark and intake.total_bytes:
                 _run_on_spark(intake, target, reading, engine, ingested)
-            else:  # what is empty needs no Spark
+            else:  # nothing to read, so no need for Spark
                 _run(intake, target, commit_every, ingested)
     ingested.reading = asdict(intake.report) | {"formats": dict(intake.report.formats)}
     if as_json:
@@ -92,14 +92,16 @@ def ingest(
 
 
 def _refuse_own_files(intake: "Intake", target: Target) -> None:
-    """A table is not ingested into itself."""
+    """Reject files that belong to the target table."""
     own = next((file.path for file in intake.files if target.holds(file.path)), None)
     if own is not None:
-        raise UsageError(f"{own} is a file of the table itself; name the logs, or put the table elsewhere")
+        raise UsageError(
+            f"{own}: this file belongs to the table that you write to; name the logs, or put the table elsewhere"
+        )
 
 
 def _local_only(files: "Sequence[InputFile]", commit_every: int | None, dry_run: bool) -> list[str]:
-    """What Spark cannot do of all that was asked for."""
+    """List the options and inputs that Spark does not support."""
     found = ["--commit-every"] if commit_every is not None else []
     found += ["--dry-run"] if dry_run else []
     for file in files:
@@ -111,7 +113,7 @@ def _local_only(files: "Sequence[InputFile]", commit_every: int | None, dry_run:
 
 
 class _Begun:
-    """An intake whose first batch was read already: a table is made when there is something to put into it."""
+    """An intake whose first batch has been read, so that no table is created for empty input."""
 
     def __init__(self, intake: "Intake") -> None:
         self.report = intake.report
@@ -125,7 +127,7 @@ class _Begun:
 
 
 def _run(intake: "Intake", target: Target, commit_bytes: int | None, ingested: Ingested) -> None:
-    """Read all, and write it unless this is a dry run."""
+    """Read everything, and write it unless this is a dry run."""
     started = time.perf_counter()
     with progress_bar("ingesting", intake.total_bytes) as advance:
         if ingested.is_dry_run:
@@ -155,7 +157,7 @@ def _write(intake: "Intake", target: Target, commit_bytes: int | None, ingested:
 
 
 def _progress(advance: Advance) -> Callable[["IntakeReport"], None]:
-    """Tells a bar how much more was read."""
+    """Make a function that advances the progress bar by what has been read since its last call."""
     done = 0
 
     def progress(report: "IntakeReport") -> None:
@@ -167,7 +169,7 @@ def _progress(advance: Advance) -> Callable[["IntakeReport"], None]:
 
 
 def _run_on_spark(intake: "Intake", target: Target, reading: "ReadOptions", engine: Engine, ingested: Ingested) -> None:
-    """Have Spark's tasks read and write all; the table is made when Spark has started."""
+    """Let Spark's tasks read and write everything; creates the table only once Spark has started."""
     from coprlake.spark.jobs.ingesting import ingest_files
 
     started = time.perf_counter()
@@ -186,7 +188,7 @@ def _run_on_spark(intake: "Intake", target: Target, reading: "ReadOptions", engi
 
 
 def _text_bytes(files: "Sequence[InputFile]") -> int | None:
-    """How much text there is; None if a file does not tell."""
+    """Return the size of all text; None if a file's size does not tell, as with compressed ones."""
     if any(file.path.lower().endswith(_NOT_AS_LONG_AS_ITS_TEXT) for file in files):
         return None
     return sum(file.length or 0 for file in files)
@@ -194,14 +196,14 @@ def _text_bytes(files: "Sequence[InputFile]") -> int | None:
 
 @contextmanager
 def _told_what_is_left(target: Target, commit_bytes: int | None) -> Iterator[None]:
-    """After an error or Ctrl-C say what is in the table."""
+    """After an error or Ctrl-C, say what has been added to the table."""
     before = target.version() if commit_bytes is not None else None
     try:
         yield
     except BaseException:
         after = target.version() if commit_bytes is not None else None
         if after is not None and after > (before or 0):
-            note(f"what was committed before that stays in {target.uri}, version {after}; the rest was not added")
+            note(f"{target.uri} keeps what was committed before, up to version {after}; the rest was not added")
         else:
             note(f"nothing was added to {target.uri}")
         raise

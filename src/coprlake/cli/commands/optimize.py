@@ -6,6 +6,7 @@ import click
 
 from coprlake.cli.options.engine import Engine, engine_options
 from coprlake.cli.options.filters import table_argument
+from coprlake.cli.options.renamed_option import renamed_option
 from coprlake.cli.printing import figures
 from coprlake.cli.printing.figures import parse_size
 from coprlake.cli.printing.json_reports import echo_json
@@ -16,6 +17,8 @@ from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES
 if TYPE_CHECKING:
     from coprlake.storage.optimizing import OptimizeReport
 
+_ZSTANDARD_LEVELS = click.IntRange(1, 22)
+
 
 @click.command(short_help="Merge small segments into large ones.")
 @table_argument
@@ -25,23 +28,24 @@ if TYPE_CHECKING:
     metavar="SIZE",
     default=OPTIMIZED_SEGMENT_BYTES,
     show_default=f"{OPTIMIZED_SEGMENT_BYTES >> 20}MiB",
-    help="Raw text of a merged segment.",
+    help="Amount of raw text in a merged segment.",
 )
 @click.option(
-    "--level",
-    type=click.IntRange(1, 22),
+    "--compression",
+    type=_ZSTANDARD_LEVELS,
     default=OPTIMIZED_LEVEL,
     show_default=True,
-    help="Zstandard level of the new data files.",
+    help="Zstandard compression level of the new data files.",
 )
-@click.option("--full", is_flag=True, help="Rewrite all segments, also those that are large enough.")
+@renamed_option("--level", "--compression", _ZSTANDARD_LEVELS)
+@click.option("--full", is_flag=True, help="Rewrite all segments, even those that are large enough.")
 @engine_options("local")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @color_option
-def optimize(table: str, target_size: int, level: int, full: bool, engine: Engine, as_json: bool) -> None:
-    """Merge small segments of the same partition: fewer files, and smaller ones.
+def optimize(table: str, target_size: int, compression: int, full: bool, engine: Engine, as_json: bool) -> None:
+    """Merge small segments of the same partition into fewer, better compressed files.
 
-    Searches go on meanwhile. The old files stay until `coprlake vacuum` removes them.
+    Searches can run at the same time. The old files stay until `coprlake vacuum` removes them.
     """
     from coprlake.cli.options.table_argument import opened
     from coprlake.storage.optimizing import groups_to_merge
@@ -54,11 +58,11 @@ def optimize(table: str, target_size: int, level: int, full: bool, engine: Engin
 
         with engine.session() as spark, job_bar("optimizing", total) as progress:
             report = optimize_on_spark(
-                spark, opened_table, target_bytes=target_size, level=level, full=full, progress=progress
+                spark, opened_table, target_bytes=target_size, level=compression, full=full, progress=progress
             )
     else:
         with progress_bar("optimizing", total) as advance:
-            report = opened_table.optimize(target_bytes=target_size, level=level, full=full, progress=advance)
+            report = opened_table.optimize(target_bytes=target_size, level=compression, full=full, progress=advance)
     if as_json:
         echo_json(report)
     else:
@@ -83,4 +87,4 @@ def _print_summary(report: "OptimizeReport") -> None:
         note(f"nothing to merge: {figures.amount(report.segments_after, 'segment')}")
     if report.conflicts:
         groups = figures.amount(report.conflicts, "group")
-        note(f"{groups} of segments stayed as they are, because somebody else changed some of them meanwhile")
+        note(f"{groups} of segments left unchanged, because another writer changed some of them in the meantime")

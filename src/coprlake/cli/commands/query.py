@@ -1,4 +1,4 @@
-"""``coprlake query``: ask in the query language, and write the answer as people or programs like it."""
+"""``coprlake query``: run a query, and print its result for people or for programs."""
 
 import time
 from collections.abc import Iterator
@@ -22,30 +22,28 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Ask in the query language: filter, parse, count, draw.",
+    short_help="Run a query: filter, parse, aggregate, chart.",
     epilog="\b\nExamples:\n"
     """  coprlake query 'fetch logs | filter loglevel == "ERROR" | summarize count(), by:{source}' ./logs\n"""
     "  coprlake query 'fetch logs, from:-2h | makeTimeseries count(), by:{loglevel}' ./logs\n"
     "  coprlake query 'fetch logs | filter contains(content, $id)' ./logs --set id=4711-a\n\n"
-    "Exits with 0 if the query ran, whether or not there are records, and with 2 after an error.",
+    "Exit codes: 0 if the query ran, even if it found no records; 2 after an error.",
 )
 @click.argument("positional", nargs=-1, metavar="[QUERY] [TABLE]", type=click.Path(allow_dash=True))
-@click.option(
-    "-t", "--table", metavar="TABLE", type=click.Path(), help="The table, so that the only argument is QUERY."
-)
+@click.option("-t", "--table", metavar="TABLE", type=click.Path(), help="The table; the only argument is then QUERY.")
 @click.option(
     "--file",
     "file",
     metavar="FILE",
     type=click.Path(allow_dash=True),
-    help="Read the query from a file; - is standard input. The only argument is TABLE then.",
+    help="Read the query from FILE; - for standard input. The only argument is then TABLE.",
 )
 @terms_options
 @click.option(
     "--max-rows",
     type=click.IntRange(0),
     metavar="N",
-    help="Stop after so many rows; 0 for all. By default 1,000 for a table on a terminal, else all.",
+    help="Stop after N rows; 0 for all. Defaults to 1,000 for a table on a terminal, and to all otherwise.",
 )
 @click.option(
     "-o",
@@ -53,25 +51,25 @@ if TYPE_CHECKING:
     "--format",
     "output",
     type=click.Choice(OUTPUTS),
-    help="How to print: a table for people, values with tabs between them (lines), one JSON object a line (json), "
-    "csv or parquet. By default a table on a terminal and lines elsewhere.",
+    help="Output format: an aligned table, tab-separated values (lines), one JSON object per line (json), csv or "
+    "parquet. Defaults to table on a terminal, and to lines otherwise.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The same as -o json.")
+@click.option("--json", "as_json", is_flag=True, help="Short for -o json.")
 @click.option(
     "--out",
     type=click.Path(),
     metavar="FILE",
-    help="Write to a file; its suffix tells the kind of output unless -o does.",
+    help="Write to FILE; its suffix determines the format unless -o is given.",
 )
 @click.option(
     "--chart/--no-chart",
     "chart",
     default=None,
-    help="Draw a sparkline for each time series, or a bar for each number behind one or two keys. By default time "
-    "series are drawn on a terminal.",
+    help="Draw a sparkline for each time series, or a bar for each number with one or two keys. On a terminal, time "
+    "series are drawn by default.",
 )
-@click.option("--explain", is_flag=True, help="Run the query and tell what it took, instead of its rows.")
-@click.option("--stats", is_flag=True, help="Tell on stderr what the query did, as --explain does.")
+@click.option("--explain", is_flag=True, help="Run the query, and print what it did instead of its rows.")
+@click.option("--stats", is_flag=True, help="Also print to stderr what --explain prints.")
 @engine_options("duckdb", "duckdb")
 @color_option
 def query(
@@ -88,19 +86,21 @@ def query(
     stats: bool,
     engine: Engine,
 ) -> None:
-    """Ask a table in the query language.
+    """Run a query on a table.
 
-    A query is a pipeline of commands that begins with `fetch logs`, where `logs` is the TABLE; quotes keep the shell
-    from reading it. QUERY and TABLE are told apart in either order; - as the QUERY reads it from standard input.
-    `coprlake shell` asks one query after the other, and completes them.
+    A query is a pipeline of commands that begins with `fetch logs`, where `logs` stands for TABLE. Put it in quotes to
+    protect it from the shell. QUERY and TABLE may come in either order; a QUERY of - is read from standard input. Use
+    `coprlake shell` to run queries interactively, with completion.
 
-    In JSON and CSV times are ISO texts in UTC, durations are numbers of nanoseconds, and nested values are objects and
-    arrays. What the query should have said otherwise is told on stderr, and an error points at its place.
+    In JSON and CSV, times are ISO 8601 in UTC, durations are in nanoseconds, and nested values are objects and arrays.
+    Warnings go to stderr. An error shows where in the query it occurred.
     """
     if as_json and output not in (None, "json"):
         raise click.UsageError(f"--json and -o {output} contradict each other")
     if explain and (out is not None or stats or chart is not None or output not in (None, "json")):
-        raise click.UsageError("--explain prints a report, as text or with --json; leave out what is about the rows")
+        raise click.UsageError(
+            "--explain prints a report instead of rows, as text or with --json; leave out options about rows"
+        )
     text, name = asked(positional, file, table)
     from coprlake.cli.options.table_argument import opened
     from coprlake.cli.printing import answers
@@ -111,7 +111,7 @@ def query(
     terms = replace(terms, rows=max_rows or None)
     if engine.is_spark and (terms.memory_bytes or terms.threads):
         limit = "--memory" if terms.memory_bytes else "--threads"
-        raise click.UsageError(f"{limit} is a limit of DuckDB; Spark is told with --conf and --master")
+        raise click.UsageError(f"{limit} limits DuckDB only; use --conf and --master to limit Spark")
     found = opened(name)
     with heard(), _spark(engine) as spark:
         started = time.perf_counter()
@@ -131,7 +131,7 @@ def query(
 
 @contextmanager
 def _spark(engine: Engine) -> "Iterator[SparkSession | None]":
-    """The session, if Spark is to do the work."""
+    """Start a Spark session if the engine is Spark."""
     if not engine.is_spark:
         yield None
         return
@@ -152,7 +152,7 @@ def _explain(understood: "Query", started: float, *, is_json: bool) -> None:
 
 
 def tell(understood: "Query", form: "Form", warned: list[str]) -> None:
-    """Say beside the answer what there is to say: warnings that came late, and why there is less than expected."""
+    """Print what accompanies a result: late warnings, problems with files, and whether rows were cut off."""
     report = understood.report
     late = [text for text in report.warnings if text not in warned]
     warn_each(late[:-1] if report.is_cut else late)

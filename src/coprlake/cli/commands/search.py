@@ -1,4 +1,4 @@
-"""``coprlake search``: find records, and write them as people or programs like them."""
+"""``coprlake search``: find records, and print them for people or for programs."""
 
 import os
 import time
@@ -11,6 +11,7 @@ import click
 
 from coprlake.cli.options.engine import Engine, engine_options
 from coprlake.cli.options.filters import Asked, filter_options
+from coprlake.cli.printing import figures
 from coprlake.cli.printing.notices import Failure, color_option, is_colored, note, warn_each
 from coprlake.cli.printing.record_layout import FOR_PEOPLE, OUTPUTS, Shown, needed_columns, settled
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.command(
     short_help="Find records and print them.",
-    epilog="Exits with 0 if something matches, 1 if nothing does, 2 after an error.",
+    epilog="Exit codes: 0 if a record matches, 1 if none does, 2 after an error.",
 )
 @filter_options
 @click.option(
@@ -33,19 +34,24 @@ if TYPE_CHECKING:
     type=click.Choice(["newest", "oldest", "any"]),
     default="newest",
     show_default=True,
-    help="By time; any is the fastest.",
+    help="Order of the results, by time; any is fastest.",
 )
-@click.option("-n", "--limit", type=click.IntRange(0), metavar="N", help="Stop after so many matches.")
+@click.option("-n", "--limit", type=click.IntRange(0), metavar="N", help="Stop after N matches.")
 @click.option(
     "-A",
     "--after-context",
     "after",
     type=click.IntRange(0),
     metavar="N",
-    help="Also show so many records of the same source after each match.",
+    help="Also show N records of the same source after each match.",
 )
 @click.option(
-    "-B", "--before-context", "before", type=click.IntRange(0), metavar="N", help="Also show so many before each match."
+    "-B",
+    "--before-context",
+    "before",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Also show N records before each match.",
 )
 @click.option(
     "-C",
@@ -54,32 +60,32 @@ if TYPE_CHECKING:
     type=click.IntRange(0),
     default=0,
     metavar="N",
-    help="Also show so many before and after.",
+    help="Also show N records before and after each match.",
 )
-@click.option("-c", "--count", "only_count", is_flag=True, help="Print only how many records match.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells whether something matches.")
+@click.option("-c", "--count", "only_count", is_flag=True, help="Print only the number of matching records.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells whether a record matches.")
 @click.option(
     "-o",
     "--output",
     type=click.Choice(OUTPUTS),
-    help="How to print: columns for people (table), the log lines alone (lines), one JSON object a line (json), "
-    "csv or parquet. By default a table on a terminal and lines elsewhere.",
+    help="Output format: aligned columns (table), only the log lines (lines), one JSON object per line (json), csv or "
+    "parquet. Defaults to table on a terminal, and to lines otherwise.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The same as -o json.")
-@click.option("--columns", metavar="A,B", help="What to print of a record.")
+@click.option("--json", "as_json", is_flag=True, help="Short for -o json.")
+@click.option("--columns", metavar="A,B", help="Columns to print.")
 @click.option(
     "--out",
     type=click.Path(),
     metavar="FILE",
-    help="Write to a file; its suffix tells the kind of output unless -o does.",
+    help="Write to FILE; its suffix determines the format unless -o is given.",
 )
 @click.option(
-    "--strict", is_flag=True, help="Fail if anything is wrong with a file, instead of warning and searching the rest."
+    "--strict", is_flag=True, help="Fail if a file is missing or damaged, instead of warning and searching the rest."
 )
 @click.option(
-    "--threads", type=click.IntRange(1), metavar="N", help="Batches to work on at a time; by default one a core."
+    "--threads", type=click.IntRange(1), metavar="N", help="Batches to process in parallel. Defaults to one per core."
 )
-@click.option("--stats", is_flag=True, help="Tell on stderr what the search did, as `explain` does.")
+@click.option("--stats", is_flag=True, help="Also print to stderr what `explain` prints.")
 @engine_options("local")
 @color_option
 @click.pass_context
@@ -102,23 +108,23 @@ def search(
     stats: bool,
     engine: Engine,
 ) -> None:
-    """Find records and print them, the newest first.
+    """Find records and print them, newest first.
 
-    The order of the arguments is that of grep: `coprlake search refused ./logs`. A single argument is the TEXT if
-    COPRLAKE_TABLE or --table names the table, and the TABLE if not. Without a text the other filters decide alone.
+    Arguments come in the same order as for grep: `coprlake search refused ./logs`. A single argument is TEXT if
+    COPRLAKE_TABLE or --table names the table, and TABLE otherwise. Without TEXT, the other filters decide alone.
 
-    On a terminal each record is shown with its time, level and source, and with the match in colour. Into a pipe goes
-    the log line alone, as it was read, so that grep, sort and wc work as on the log file itself.
+    On a terminal, each record is shown with its time, level and source, and matches are highlighted. In a pipe, only
+    the log line is written, exactly as it was read, so grep, sort and wc work as they do on the log file.
 
-    Spark is for searches that read much of a large table: it prints when all of its tasks are done. It has no contexts
-    (-A, -B, -C).
+    Use Spark for searches that read much of a large table. It prints once all of its tasks are done, and does not
+    support context (-A, -B, -C).
     """
     if as_json and output not in (None, "json"):
         raise click.UsageError(f"--json and -o {output} contradict each other")
     if out is not None and (only_count or quiet):
         raise click.UsageError(f"--out and {'--count' if only_count else '--quiet'} contradict each other")
     context = (around if before is None else before, around if after is None else after)
-    engine.able([*(["a context"] if any(context) else []), *(["--threads"] if threads is not None else [])])
+    engine.able([*(["context (-A, -B, -C)"] if any(context) else []), *(["--threads"] if threads is not None else [])])
     from coprlake.cli.options.table_argument import opened
 
     table = opened(asked.table, may_be_text=not asked.texts)
@@ -141,7 +147,7 @@ def search(
             if not count and shown.output in FOR_PEOPLE:
                 note(_nothing(table, asked))
             elif shown.out not in (None, "-"):
-                note(f"{count:,} records written to {shown.out}")
+                note(f"{figures.amount(count, 'record')} written to {shown.out}")
         if stats:
             note(_statistics(found, table, time.perf_counter() - started), is_styled=True)
     if found.report.is_incomplete:
@@ -152,8 +158,8 @@ def search(
 def _finder(
     table: "Table", asked: Asked, engine: Engine, stack: ExitStack, *, threads: int | None, strict: bool
 ) -> "Callable[..., Found]":
-    """What looks for records when it is told the order, limit and columns; Spark runs until the stack is left."""
-    if not engine.is_spark or not table.snapshot().segments:  # of nothing there is nothing to spread
+    """Return a function that searches in a given order; a Spark session lasts until the stack is closed."""
+    if not engine.is_spark or not table.snapshot().segments:  # an empty table needs no Spark
         return partial(asked.search, table, threads=threads, strict=strict)
     spark = stack.enter_context(engine.session())
     from coprlake.cli.commands.spark_search import SparkResults
@@ -171,7 +177,7 @@ def _statistics(found: "Found", table: "Table", elapsed: float) -> str:
 
 
 def _write(found: "Found", asked: Asked, shown: Shown, strict: bool) -> int:
-    """Write all results; returns how many records matched."""
+    """Write all results; return how many records matched."""
     from coprlake.cli.printing.search_output import destination
 
     count = 0
@@ -185,7 +191,7 @@ def _write(found: "Found", asked: Asked, shown: Shown, strict: bool) -> int:
                 count += int(batch.column("match").true_count) if shown.has_context else batch.num_rows
         finally:
             writer.close()
-        if strict:  # before the file is given its name
+        if strict:  # before the file gets its name
             _fail_if_wrong(found)
     return count
 
@@ -222,21 +228,21 @@ def _fail_if_wrong(found: "Found") -> None:
 
 
 def _nothing(table: "Table", asked: Asked) -> str:
-    """Why there is nothing to see."""
+    """Explain an empty result."""
     if not table.snapshot().segments:
         return f"{asked.table}: the table has no records yet; `coprlake ingest` adds some"
     if len(asked.texts) == 1 and asked.texts[0] != asked.table and os.path.isdir(asked.texts[0]):  # noqa: PTH112
-        return f"no match for {asked.texts[0]!r} in {asked.table}; if it was meant as the table, say --table"
+        return f"no match for {asked.texts[0]!r} in {asked.table}; if you meant it as the table, use --table"
     return f"no match in {asked.table}{_hint(table, asked)}"
 
 
 def _hint(table: "Table", asked: Asked) -> str:
-    """A field that is no column may be a key of the attributes, or a slip of the pen."""
+    """Name the first field that is not a column: it may be an attribute, or misspelt."""
     from coprlake.predicate.predicates import ALL_FIELDS
 
     columns = table.schema.names
     fields = [*asked.fields, *(condition.field for condition in asked.conditions)]
     unknown = [field for field in fields if field not in columns and field != ALL_FIELDS]
     if unknown:
-        return f"; {unknown[0]} is no column of it (an attribute perhaps); the columns are {', '.join(columns)}"
+        return f"; {unknown[0]} is not a column (perhaps an attribute?); the columns are {', '.join(columns)}"
     return ""

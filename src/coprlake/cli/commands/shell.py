@@ -1,4 +1,4 @@
-"""``coprlake shell``: one query after the other, with history, colours and completion."""
+"""``coprlake shell``: interactive queries with history, highlighting and completion."""
 
 import sys
 from dataclasses import replace
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Ask one query after the other, with history and completion.",
-    epilog="Without a terminal it reads queries parted by semicolons or blank lines, and exits with 1 if one failed.",
+    short_help="Run queries interactively, with history and completion.",
+    epilog="Without a terminal, reads queries separated by semicolons or blank lines, and exits with 1 if one failed.",
 )
 @table_argument
 @terms_options
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 @color_option
 @click.pass_context
 def shell(ctx: click.Context, table: str, terms: Terms, engine: Engine) -> None:
-    """Ask a table in the query language, one query after the other.
+    """Run queries on a table interactively.
 
-    Enter runs a query that is complete and goes to the next line if it is not; Alt-Enter always does the latter. Tab
-    completes commands, functions, fields and parameters. Ctrl-C stops a query, Ctrl-D leaves. `help` tells of the
-    language, `explain QUERY` what a query took. What is typed is kept in $XDG_STATE_HOME/coprlake/history.
+    Enter runs the query if it is complete, and starts a new line if it is not; Alt-Enter always starts a new line. Tab
+    completes commands, functions, fields and parameters. Ctrl-C stops a query, Ctrl-D exits. Type `help` for help with
+    the language, and `explain QUERY` to see what a query does. The history is kept in
+    $XDG_STATE_HOME/coprlake/history.
     """
     from coprlake.cli.options.table_argument import opened
     from coprlake.cli.shell.dialog import ROWS, Leave, Session
@@ -51,14 +52,14 @@ def shell(ctx: click.Context, table: str, terms: Terms, engine: Engine) -> None:
 
 
 def _talk(session: "Session") -> None:
-    """Ask and answer until the user leaves."""
+    """Prompt for queries and run them until the user exits."""
     from coprlake.cli.shell.completing import Vocabulary
     from coprlake.cli.shell.prompt import learn, prompt_session
 
     vocabulary = Vocabulary()
     learn(vocabulary, session.table)
     prompt = prompt_session(vocabulary)
-    note(f"{session.table.uri}\nfetch logs | ...   help for help, Ctrl-D to leave")
+    note(f"{session.table.uri}\nfetch logs | ...   help for help, Ctrl-D to exit")
     while True:
         try:
             text = prompt.prompt()
@@ -70,7 +71,7 @@ def _talk(session: "Session") -> None:
 
 
 def _read(session: "Session") -> None:
-    """Answer what comes in."""
+    """Run the queries of standard input."""
     from coprlake.cli.shell.query_words import is_order, split
 
     data = sys.stdin.buffer.read().decode(errors="replace")

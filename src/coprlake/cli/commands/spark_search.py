@@ -1,4 +1,4 @@
-"""A search on Spark, with what `coprlake search` asks of any: the results, their number, and a report."""
+"""A search on Spark with the interface that `coprlake search` needs: results, count and report."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 _PACKED = "batch binary"
 _PLACE = "coprlake_place"
-"""Where a record stood: of two with the same time the first comes first, as it did in the log."""
+"""The position of a record, which keeps records with equal times in the order of the log."""
 
 
 class SparkResults:
     """The results of a search on Spark.
 
-    All tasks run before the first record comes out. What they found waits on the disks of the executors, not in
-    memory, and is fetched a part at a time.
+    All tasks run before the first record is returned. Their results wait on the executors' disks, not in memory, and
+    are fetched one partition at a time.
 
     Args:
-        spark: the session.
-        table: what is searched.
-        asked: for what.
+        spark: the Spark session.
+        table: the table to search.
+        asked: the filters.
         order: ``newest``, ``oldest`` or ``any``.
-        limit: so many records at most.
-        columns: what to return of a record.
+        limit: the most records to return.
+        columns: the columns to return.
         strict: whether a damaged sidecar is an error.
     """
 
@@ -67,7 +67,7 @@ class SparkResults:
 
     @property
     def report(self) -> SearchReport:
-        """What was pruned by what."""
+        """The report of the search: what was pruned, and by what."""
         return self._planned.report
 
     @property
@@ -77,17 +77,17 @@ class SparkResults:
 
     @property
     def done_by(self) -> str:
-        """Who reads what is left."""
+        """What reads the remaining data, for the report."""
         if self._planned.goes_through_parquet:
             return "Spark's Parquet reader"
         return f"{figures.amount(len(self._planned.shares()), 'task')} of Spark"
 
     def count(self) -> int:
-        """How many records match."""
+        """Count the matching records."""
         return 0 if self._is_nothing else int(self._planned.dataframe(self._spark).count())
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """The matching records."""
+        """Iterate over the matching records."""
         if self._is_nothing:
             return
         found = self._planned.dataframe(self._spark)
@@ -96,18 +96,18 @@ class SparkResults:
             return
         kept = _placed(found).persist(StorageLevel.DISK_ONLY)
         try:
-            if kept.count():  # on all cores, while a sort would do everything twice, and fetching a part at a time
+            if kept.count():  # on all cores; sorting or fetching it unpersisted would read everything again
                 yield from _fetched(self._sorted(kept), self.schema)
         finally:
             kept.unpersist()
 
     @property
     def _is_nothing(self) -> bool:
-        """Whether everything was ruled out, or nothing is wanted."""
+        """Whether everything was ruled out, or the limit is 0."""
         return self._limit == 0 or not self._planned.plan.pieces
 
     def _sorted(self, frame: "DataFrame") -> "DataFrame":
-        """The records in the order that was asked for, with their columns alone."""
+        """Sort the records as requested, and drop our own column."""
         if self._order != "any":
             frame = frame if _PLACE in frame.columns else _placed(frame)
             time = named(str(self._time_column))
@@ -121,14 +121,14 @@ def _placed(frame: "DataFrame") -> "DataFrame":
 
 
 def _fetched(frame: "DataFrame", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The records as Arrow batches with the types of the table; no more than two tasks' are held at a time."""
+    """Fetch the records as Arrow batches with the table's types, holding those of at most two tasks at a time."""
     for row in frame.mapInArrow(_packed, _PACKED).toLocalIterator(prefetchPartitions=True):
         with pa.ipc.open_stream(row[0]) as reader:
             yield from reader.read_all().select(schema.names).cast(schema).to_batches()
 
 
 def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """In a task: each batch becomes a row with its bytes."""
+    """In a task: turn each batch into a row with its bytes."""
     for batch in batches:
         sink: Any = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as writer:

@@ -1,4 +1,4 @@
-"""``coprlake stream``: keep a table up to date with a folder or with Kafka."""
+"""``coprlake stream``: append new files of a folder, or messages from Kafka, to a table."""
 
 import queue
 import re
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from coprlake.spark.streams.streaming import StreamSettings
 
 _FAIR = {"spark.scheduler.mode": "FAIR"}
-"""Merging has tasks too, and the stream shall not wait until all of them are done."""
+"""Fair scheduling: merging runs tasks too, and the stream must not wait for all of them."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class _Origin:
     """Where the records come from: a folder, or Kafka.
 
     Attributes:
-        limit: files or messages of a batch.
-        kafka_options: of Spark's Kafka source.
+        limit: the most files or messages in a batch.
+        kafka_options: options of Spark's Kafka source.
     """
 
     folder: str | None
@@ -49,13 +49,13 @@ class _Origin:
         return f"files in {self.folder}" if self.folder else f"messages of {self.topics} at {self.servers}"
 
     def jars(self) -> list[Path]:
-        """What Spark needs for it."""
+        """Return the jars that Spark needs for this origin."""
         from coprlake.spark import connector_jars
 
         return [] if self.folder else connector_jars()
 
     def start(self, spark: "SparkSession", target: Target, settings: "StreamSettings") -> "StreamingQuery":
-        """Begin."""
+        """Start the stream."""
         from coprlake.spark import stream_folder, stream_kafka
 
         if self.folder:
@@ -66,48 +66,55 @@ class _Origin:
 def _servers(ctx: click.Context, param: click.Parameter, given: str | None) -> str | None:
     for server in (given or "").split(",") if given is not None else ():
         if not re.fullmatch(r"\s*\S+:\d+\s*", server):
-            raise click.BadParameter(f"{server!r} is no server; expected HOST:PORT, such as localhost:9092", ctx, param)
+            raise click.BadParameter(
+                f"{server!r} is not a valid server; expected HOST:PORT, such as localhost:9092", ctx, param
+            )
     return given
 
 
 @click.command(
-    short_help="Keep a table up to date with a folder or with Kafka.",
-    epilog="Ctrl-C or SIGTERM ends it: exit code 0, and the next run goes on from there. 2 after an error.",
+    short_help="Append new files of a folder, or Kafka messages, to a table.",
+    epilog="Ctrl-C and SIGTERM stop the stream with exit code 0, and the next run continues there. 2 after an error.",
 )
 @click.argument("folder", required=False, type=click.Path())
 @into_option
-@click.option("--kafka", metavar="HOST:PORT", callback=_servers, help="Take messages from these servers instead.")
-@click.option("--topic", "topics", metavar="NAME,...", help="The topics to take.")
+@click.option(
+    "--kafka",
+    metavar="HOST:PORT",
+    callback=_servers,
+    help="Read messages from these Kafka servers instead of a folder.",
+)
+@click.option("--topic", "topics", metavar="NAME,...", help="Kafka topics to read.")
 @click.option(
     "--from",
     "start",
     type=click.Choice(["earliest", "latest"]),
-    help="Where a new stream begins: with all messages there are, the default, or with those that come now.",
+    help="Where a new stream starts: at the earliest message, the default, or with messages that arrive from now on.",
 )
 @click.option(
     "--kafka-option",
     "kafka_options",
     multiple=True,
     metavar="KEY=VALUE",
-    callback=pairs("option of Kafka", "kafka.security.protocol=SSL"),
-    help="An option of Spark's Kafka source. Repeat it for several.",
+    callback=pairs("Kafka option", "kafka.security.protocol=SSL"),
+    help="Option of Spark's Kafka source. Can be repeated.",
 )
-@click.option("--max-files", type=click.IntRange(1), metavar="N", help="Files of one batch at most; 10000 by default.")
-@click.option("--max-messages", type=click.IntRange(1), metavar="N", help="Messages of one batch at most.")
+@click.option("--max-files", type=click.IntRange(1), metavar="N", help="Most files in a batch. Defaults to 10000.")
+@click.option("--max-messages", type=click.IntRange(1), metavar="N", help="Most messages in a batch.")
 @click.option(
     "--trigger",
     type=pause_option,
     default="5s",
     show_default=True,
     metavar="SPAN",
-    help="Look for more so often: 500ms, 5s, 1m; 0 for one batch after the other.",
+    help="Interval between batches, such as 500ms or 1m; 0 to start each batch right after the last.",
 )
-@click.option("--once", is_flag=True, help="Take what is there, and end.")
+@click.option("--once", is_flag=True, help="Read what is there now, then exit.")
 @click.option(
     "--checkpoint",
     type=click.Path(),
     metavar="FOLDER",
-    help="Where the stream keeps its place; by default in the table, one for each folder and each set of topics.",
+    help="Where to keep the position of the stream. Defaults to a folder in the table, one for each source.",
 )
 @click.option(
     "--optimize-every",
@@ -115,14 +122,14 @@ def _servers(ctx: click.Context, param: click.Parameter, given: str | None) -> s
     default="10m",
     show_default=True,
     metavar="SPAN",
-    help="Merge small segments meanwhile, so often; never to leave them.",
+    help="Interval at which small segments are merged while the stream runs; never to disable.",
 )
 @reading_options
 @follow_option
 @target_options
 @spark_options
-@click.option("--json", "as_json", is_flag=True, help="Print each batch as a JSON object on a line.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing of single batches.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per batch, each on its own line.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not report individual batches.")
 @color_option
 def stream(
     folder: str | None,
@@ -139,10 +146,11 @@ def stream(
     follow_links: bool,
     **given: Any,
 ) -> None:
-    """Append what appears in FOLDER, or in topics of Kafka, to a table: each file and each message once.
+    """Append files that appear in FOLDER, or messages of Kafka topics, to a table: each of them exactly once.
 
-    Runs until it is stopped. A stream that is begun again, also after a crash, goes on where it was. A file must appear
-    as a whole: write it elsewhere, or under a name that begins with a dot, and rename it. A message is a record.
+    Runs until it is stopped. When it is started again, even after a crash, it continues where it stopped. Files must
+    appear complete: write them elsewhere, or under a name that begins with a dot, then rename them. Each Kafka message
+    becomes one record.
     """
     origin = _origin(folder, kafka, **given)
     if folder is not None:
@@ -183,7 +191,7 @@ def _origin(
     max_files: int | None,
     max_messages: int | None,
 ) -> _Origin:
-    """Where from; what does not fit together is refused."""
+    """Read where the records come from; reject options that do not go together."""
     if (folder is None) == (kafka is None):
         raise click.UsageError("name a FOLDER to watch, or --kafka HOST:PORT and --topic NAME")
     of_kafka = {"--topic": topics, "--from": start, "--kafka-option": kafka_options, "--max-messages": max_messages}
@@ -193,20 +201,20 @@ def _origin(
             raise click.UsageError(f"{useless} has no effect without --kafka")
         return _Origin(folder, "", "", max_files, {})
     if not topics:
-        raise click.UsageError("which topic? Name it with --topic")
+        raise click.UsageError("no topic given; name it with --topic")
     if max_files is not None:
-        raise click.UsageError("--max-files has no effect with --kafka; say --max-messages")
+        raise click.UsageError("--max-files has no effect with --kafka; use --max-messages")
     options = ({"startingOffsets": start} if start else {}) | dict(kafka_options)
     return _Origin(None, kafka or "", topics, max_messages, options)
 
 
 def _check_folder(folder: str, target: Target, checkpoint: str | None) -> None:
-    """What the stream itself writes must not be in the folder that it watches."""
+    """Reject a folder in which the stream itself would write."""
     root = Path(folder)
     if not root.is_dir():
-        raise UsageError(f"{folder}: there is no such folder to watch; make it first")
+        raise UsageError(f"{folder}: no such folder; create it first")
     for what, path in (("the table", target.uri), ("the checkpoint", checkpoint)):
         if path and "://" not in path and Path(path).resolve().is_relative_to(root.resolve()):
-            raise UsageError(f"{path}: {what} is in the folder that is watched; put it elsewhere")
+            raise UsageError(f"{path}: {what} is inside the folder to watch; put it elsewhere")
     if target.holds(folder):
-        raise UsageError(f"{folder}: this folder is a part of the table itself; name one with logs")
+        raise UsageError(f"{folder}: this folder belongs to the table that you write to; name one with logs")

@@ -1,4 +1,4 @@
-"""A stream while it runs: its batches on the screen, small segments merged beside it, and an end by a signal."""
+"""A running stream: reports its batches, merges small segments in the background, and stops on a signal."""
 
 import json
 import queue
@@ -33,10 +33,10 @@ _POOL = "optimize"
 
 @dataclass
 class Follower:
-    """Tells of each batch: as JSON, on a line that changes, or on a line each.
+    """Reports each batch: as JSON, on a status line of the terminal, or on a line of its own.
 
     Attributes:
-        as_json: print JSON on stdout.
+        as_json: print JSON to stdout.
         is_quiet: print nothing.
     """
 
@@ -51,12 +51,12 @@ class Follower:
         self.is_live = sys.stderr.isatty() and not (self.as_json or self.is_quiet)
 
     def begin(self, text: str) -> None:
-        """There was no batch yet."""
+        """Show a status before the first batch."""
         if self.is_live:
             self._show(text)
 
     def take(self, batch: "BatchReport") -> None:
-        """A batch is in the table."""
+        """Report a batch that has been committed."""
         self.batches += 1
         self.records += batch.row_count
         self.raw_bytes += batch.raw_bytes
@@ -71,22 +71,22 @@ class Follower:
                 note(_line(batch))
 
     def clear(self) -> None:
-        """Make room for other lines."""
+        """Erase the status line."""
         if self.is_live:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
     def summary(self, table: str, seconds: float, optimizer: "Optimizer") -> str:
-        """All of it."""
+        """Summarize the whole run."""
         batches = figures.amount(self.batches, "batch", "batches")
         records = figures.amount(self.records, "record")
         text = (
             f"added to {table}: {records}, {figures.size(self.raw_bytes)} in {batches} and {figures.seconds(seconds)}"
         )
         if optimizer.merged:
-            text += f"; {optimizer.merged:,} segments were merged into {optimizer.written:,}"
+            text += f"; merged {figures.amount(optimizer.merged, 'small segment')} into {optimizer.written:,}"
         if optimizer.conflicts:
-            text += f"; {optimizer.conflicts:,} merges came to nothing, because somebody else was faster"
+            text += f"; {figures.amount(optimizer.conflicts, 'merge')} abandoned, because another writer was first"
         return text
 
     def _status(self, batch: "BatchReport") -> str:
@@ -103,7 +103,7 @@ class Follower:
 
 def _line(batch: "BatchReport") -> str:
     if batch.was_done:
-        return f"batch {batch.number}: was in the table already"
+        return f"batch {batch.number}: already in the table"
     records, segments = figures.amount(batch.row_count, "record"), figures.amount(batch.segments, "segment")
     rate = figures.rate(batch.raw_bytes, batch.seconds)
     spent = figures.seconds(batch.seconds)
@@ -128,13 +128,13 @@ def _as_dict(batch: "BatchReport") -> dict[str, Any]:
 
 
 class Optimizer:
-    """Merges small segments now and then, in a thread and in a pool of tasks of its own; a context manager.
+    """A context manager that merges small segments at intervals, in its own thread and scheduler pool.
 
     Args:
-        spark: the session of the stream.
-        table: what to optimize.
-        every: so often; None for never.
-        events: where to say that it failed; the stream goes on.
+        spark: the stream's Spark session.
+        table: the table to optimize.
+        every: the interval; None for never.
+        events: where to report a failed merge, which does not stop the stream.
     """
 
     def __init__(self, spark: "SparkSession", table: str, every: timedelta | None, events: "Events") -> None:
@@ -152,10 +152,10 @@ class Optimizer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End, also in the middle of a merge: what is not committed is not there."""
+        """Stop, even in the middle of a merge, which then has no effect."""
         self._over.set()
         while self._thread.is_alive():
-            with suppress(Exception):  # Java may be gone
+            with suppress(Exception):  # Java may have exited already
                 self._spark.sparkContext.cancelAllJobs()
             self._thread.join(1)
 
@@ -166,7 +166,7 @@ class Optimizer:
         while not self._over.wait(self._pause_seconds):
             try:
                 report = optimize(self._spark, self._table)
-            except Exception as error:  # the stream matters more
+            except Exception as error:  # a failed merge must not stop the stream
                 if not self._over.is_set():
                     self._events.put(f"small segments could not be merged: {error}")
                 continue
@@ -176,7 +176,7 @@ class Optimizer:
 
 
 def follow(query: "StreamingQuery", events: "Events", follower: Follower, optimizer: Optimizer) -> None:
-    """Wait until the stream ends, or until a signal ends it.
+    """Wait until the stream ends, or a signal stops it.
 
     Raises:
         PySparkException: the stream failed.
@@ -191,7 +191,7 @@ def follow(query: "StreamingQuery", events: "Events", follower: Follower, optimi
                     _tell(events, follower)
                 query.stop()
         except (PySparkException, Py4JError, OSError):
-            if not stop.is_set():  # a batch that was interrupted fails, as it should; Java may have got the signal too
+            if not stop.is_set():  # an interrupted batch is expected to fail; Java may have received the signal too
                 raise
         finally:
             with suppress(Py4JError, OSError):
@@ -201,7 +201,7 @@ def follow(query: "StreamingQuery", events: "Events", follower: Follower, optimi
 
 
 def _tell(events: "Events", follower: Follower) -> None:
-    """Tell what has happened since the last time."""
+    """Report what has happened since the last call."""
     while not events.empty():
         event = events.get()
         if isinstance(event, str):
@@ -213,7 +213,7 @@ def _tell(events: "Events", follower: Follower) -> None:
 
 @contextmanager
 def _signals() -> Iterator[threading.Event]:
-    """An event that SIGINT and SIGTERM set, instead of what else they would do."""
+    """Catch SIGINT and SIGTERM: they set the event that is returned."""
     stop = threading.Event()
 
     def handle(number: int, frame: "FrameType | None") -> None:

@@ -1,4 +1,4 @@
-"""``coprlake verify``: is everything there, whole, and true?"""
+"""``coprlake verify``: check that no file of a table is missing or damaged."""
 
 import dataclasses
 
@@ -13,16 +13,16 @@ from coprlake.cli.printing.progress_bar import progress_bar
 
 
 @click.command(
-    short_help="Check all files of a table.",
-    epilog="Exits with 0 if all is well, 1 if something is wrong, 2 if there is no table to check.",
+    short_help="Check all files of a table for damage.",
+    epilog="Exit codes: 0 if the table is sound, 1 if there are problems, 2 if there is no table to check.",
 )
 @table_argument
-@click.option("--deep", is_flag=True, help="Also read all data, and check that the index finds every token of it.")
+@click.option("--deep", is_flag=True, help="Also read all data, and check that the index has every token.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @color_option
 @click.pass_context
 def verify(ctx: click.Context, table: str, deep: bool, as_json: bool) -> None:
-    """Check each data file against the log, and each sidecar against its checksums and its data file."""
+    """Check each data file against the log, and each index file against its checksums and its data file."""
     from coprlake.cli.options.table_argument import opened, total_bytes
     from coprlake.errors import UnreadableTableError
     from coprlake.table import verify_log
@@ -57,5 +57,7 @@ def verify(ctx: click.Context, table: str, deep: bool, as_json: bool) -> None:
         )
     click.echo(f"{click.style('not sound', fg='red')}: {checked}; {found}")
     if sidecars:
-        note("searches stay right without a sidecar, but slow; `coprlake index` writes what is missing or damaged")
+        note(
+            "searches are still right without sidecars, only slower; `coprlake index` rewrites missing and damaged ones"
+        )
     ctx.exit(1)

@@ -1,1 +1,1 @@
-"""The options that several commands share, and what they mean to the program."""
+"""Options that several commands share, and what the program makes of them."""

@@ -1,4 +1,4 @@
-"""Where a command does its work: in this process, or on Spark. The options for it, and the session."""
+"""The engine of a command, this process or Spark: its options, and the Spark session."""
 
 import functools
 import logging
@@ -28,14 +28,14 @@ _SPARK_ONLY = {"master": "--master", "confs": "--conf", "jars": "--jars"}
 
 @dataclass(frozen=True)
 class Engine:
-    """What the command line says about it.
+    """The engine that the command line chose.
 
     Attributes:
         name: ``spark``, ``local`` or ``duckdb``.
-        is_chosen: whether somebody asked for this one.
-        master: of the cluster; None for the default.
-        confs: settings of Spark's.
-        jars: files for its class path.
+        is_chosen: whether the user asked for this engine, as opposed to the default.
+        master: the master URL of Spark; None for the default.
+        confs: Spark settings.
+        jars: files for Spark's class path.
     """
 
     name: str
@@ -50,30 +50,30 @@ class Engine:
         return self.name == "spark"
 
     def able(self, local_only: Sequence[str]) -> "Engine":
-        """An engine that can do all of this: the local one if Spark cannot and nobody insists on it.
+        """Fall back to the local engine if Spark cannot do what was asked for.
 
         Args:
-            local_only: what was asked for that Spark cannot do, in the words of the command line.
+            local_only: the requested options and inputs that Spark does not support, as the user wrote them.
 
         Raises:
-            click.UsageError: somebody insists.
+            click.UsageError: the user chose Spark explicitly.
         """
         if not self.is_spark or not local_only:
             return self
         if self.is_chosen:
-            raise click.UsageError(f"{local_only[0]} needs the local engine; say --engine local")
-        note(f"{local_only[0]}: the local engine is used")
+            raise click.UsageError(f"{local_only[0]} needs the local engine; add --engine local")
+        note(f"using the local engine, because Spark does not support {local_only[0]}")
         return replace(self, name="local")
 
     @contextmanager
     def session(
         self, *, jars: Sequence[str | Path] = (), confs: Mapping[str, str] | None = None
     ) -> Iterator["SparkSession"]:
-        """A session of Spark; what it raises is clear.
+        """Start a Spark session, and translate its errors into ours.
 
         Args:
-            jars: for the class path, unless the command line names others.
-            confs: settings, unless the command line says otherwise.
+            jars: files for the class path, unless --jars names others.
+            confs: settings; those of --conf take precedence.
         """
         from coprlake.spark import session
         from coprlake.spark.runtime.failures import clear_errors
@@ -84,13 +84,13 @@ class Engine:
             stack.enter_context(_without_traces(is_quiet))
             with _shown("starting Spark ..."), _own_interrupts():
                 spark = stack.enter_context(session(self.master, chosen, jars=self.jars or jars, quiet=is_quiet))
-            stack.enter_context(clear_errors())  # while Java is there, which is asked for the message
+            stack.enter_context(clear_errors())  # inside the session: messages are read from Java
             yield spark
 
 
 @contextmanager
 def _own_interrupts() -> Iterator[None]:
-    """Ctrl-C does afterwards what it did before: Spark's way to handle it asks Java in the middle of an answer."""
+    """Restore our Ctrl-C handler afterwards: Spark's own calls Java in the middle of a reply."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -104,7 +104,7 @@ def _own_interrupts() -> Iterator[None]:
 
 @contextmanager
 def _without_traces(is_quiet: bool) -> Iterator[None]:
-    """No pages of Python when somebody presses Ctrl-C: Py4J logs them, with no logger of its own."""
+    """Suppress the tracebacks that Py4J logs to the root logger on Ctrl-C."""
 
     def is_wanted(record: logging.LogRecord) -> bool:
         return not is_quiet
@@ -119,7 +119,7 @@ def _without_traces(is_quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def _shown(text: str) -> Iterator[None]:
-    """The text on the screen while something is done, if there is a screen."""
+    """Show a text on the terminal, if there is one, while the block runs."""
     if not sys.stderr.isatty():
         yield
         return
@@ -132,12 +132,12 @@ def _shown(text: str) -> Iterator[None]:
 
 
 def pairs(what: str, example: str, prefix: str = "") -> Callable[..., dict[str, str]]:
-    """The callback of an option that takes KEY=VALUE, and may be repeated.
+    """Make the callback of a repeatable option that takes KEY=VALUE.
 
     Args:
-        what: a pair is.
-        example: of one.
-        prefix: with which every key begins.
+        what: what a pair is called in messages.
+        example: a valid pair, for messages.
+        prefix: the prefix that every key must have.
     """
 
     def parsed(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> dict[str, str]:
@@ -146,7 +146,9 @@ def pairs(what: str, example: str, prefix: str = "") -> Callable[..., dict[str, 
             key, equals, value = text.partition("=")
             key = key.strip()
             if not equals or not key.removeprefix(prefix) or not key.startswith(prefix):
-                raise click.BadParameter(f"{text!r} is no {what}; expected KEY=VALUE, such as {example}", ctx, param)
+                raise click.BadParameter(
+                    f"{text!r} is not a valid {what}; expected KEY=VALUE, such as {example}", ctx, param
+                )
             found[key] = value.strip()
         return found
 
@@ -157,7 +159,7 @@ def _files(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> 
     names = [name.strip() for text in given for name in text.split(",") if name.strip()]
     for name in names:
         if ":/" not in name and not Path(name).is_file():
-            raise click.BadParameter(f"{name}: there is no such file", ctx, param)
+            raise click.BadParameter(f"{name}: no such file", ctx, param)
     return tuple(names)
 
 
@@ -167,22 +169,24 @@ _SPARK_OPTIONS = [
         envvar=MASTER_VARIABLE,
         show_envvar=True,
         metavar="URL",
-        help="Where Spark runs: local[4], spark://host:7077, yarn; by default local[*], on all cores of this machine.",
+        help="Spark master URL, such as local[4], spark://host:7077 or yarn. Defaults to local[*]: all local cores.",
     ),
     click.option(
         "--conf",
         "confs",
         multiple=True,
         metavar="KEY=VALUE",
-        callback=pairs("setting of Spark", "spark.driver.memory=4g", "spark."),
-        help="A setting of Spark, such as spark.driver.memory=4g. Repeat it for several.",
+        callback=pairs("Spark setting", "spark.driver.memory=4g", "spark."),
+        help="Spark setting, such as spark.driver.memory=4g. Can be repeated.",
     ),
-    click.option("--jars", multiple=True, metavar="FILE,...", callback=_files, help="Put on Spark's class path."),
+    click.option(
+        "--jars", multiple=True, metavar="FILE,...", callback=_files, help="Files to add to Spark's class path."
+    ),
 ]
 
 
 def spark_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a command that always runs on Spark; the function gets one argument for all: `engine`."""
+    """Add the options of a command that always runs on Spark, passed to it as one argument, `engine`."""
 
     @functools.wraps(function)
     def with_spark(*arguments: Any, **given: Any) -> Any:
@@ -193,7 +197,7 @@ def spark_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _EngineChoice(click.Choice[str]):
-    """``spark``, or this process by any of its names: one variable is for all commands."""
+    """Accepts ``spark`` or any name of the engine in this process, since COPRLAKE_ENGINE applies to all commands."""
 
     def __init__(self, local: str) -> None:
         super().__init__(["spark", local] if local == "local" else [local, "spark"])
@@ -204,11 +208,11 @@ class _EngineChoice(click.Choice[str]):
 
 
 def engine_options(default: str, local: str = "local") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The options of a command that has both engines; the function gets one argument for all: `engine`.
+    """Add the options of a command that has both engines, passed to it as one argument, `engine`.
 
     Args:
-        default: the engine without the option.
-        local: how the one in this process is called: ``local``, or ``duckdb`` for queries of the language.
+        default: the engine if the option is not given.
+        local: the name of the engine in this process: ``local``, or ``duckdb`` for the query language.
     """
     chooser = click.option(
         "--engine",
@@ -218,9 +222,9 @@ def engine_options(default: str, local: str = "local") -> Callable[[Callable[...
         show_default=True,
         envvar=ENGINE_VARIABLE,
         show_envvar=True,
-        help="What does the work: Spark, which needs Java, or this process (local)."
+        help="Engine to run on: Spark, which needs Java, or this process (local)."
         if local == "local"
-        else "What does the work: DuckDB in this process, or Spark, which needs Java.",
+        else "Engine to run on: DuckDB in this process, or Spark, which needs Java.",
     )
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

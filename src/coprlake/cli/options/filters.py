@@ -1,4 +1,4 @@
-"""Which records of which table: the options of `search`, `explain` and `delete`, and the predicate they mean."""
+"""The filters of `search`, `explain` and `delete` (text, field, level, time), and the predicate that they stand for."""
 
 import functools
 import os
@@ -24,12 +24,12 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}.*", re.DOTALL)
 
 _LEVELS = ("TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "ERROR", "FATAL")
-"""The names that `ingest` gives levels, from harmless to bad."""
+"""The log levels that `ingest` recognises, in order of severity."""
 _OTHER_NAMES = {"WARNING": "WARN", "ERR": "ERROR", "SEVERE": "ERROR", "CRITICAL": "FATAL", "CRIT": "FATAL"}
 
 
 class Condition(NamedTuple):
-    """A field, an operator, and what stands behind it."""
+    """A condition of --where: a field, an operator and a value."""
 
     field: str
     operator: str
@@ -38,11 +38,11 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """Which records are meant, in the words of the command line.
+    """The filters of a command line.
 
     Attributes:
-        table: where they are.
-        texts: what is looked for; none for every record.
+        table: the path or URI of the table.
+        texts: the texts to search for; without any, the other filters decide alone.
         kind: the name of the function in `coprlake.predicate.build`.
     """
 
@@ -61,16 +61,16 @@ class Asked:
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing was said of the records."""
+        """Whether there is no filter, so that every record matches."""
         return not (self.texts or self.conditions or self.sources or self.levels or self.since or self.until)
 
     @property
     def is_time_only(self) -> bool:
-        """Whether only a time was named."""
+        """Whether the only filter is a time range."""
         return not (self.texts or self.conditions or self.sources or self.levels)
 
     def predicate(self) -> "Predicate":
-        """What it means."""
+        """Build the predicate of all filters but the time range."""
         from coprlake.predicate import predicates as p
         from coprlake.records import LOGLEVEL, SOURCE
 
@@ -89,7 +89,7 @@ class Asked:
         return _one(p.And, parts)
 
     def search(self, table: "Table", **options: Any) -> "Search":
-        """Look for them in the table, with further options of `Table.search`."""
+        """Search the table, with further options of `Table.search`."""
         return table.search(self.predicate(), since=self.since, until=self.until, **options)
 
     def _fields(self) -> Sequence[str]:
@@ -116,7 +116,7 @@ def _one(kind: Callable[[tuple["Predicate", ...]], "Predicate"], parts: list["Pr
 
 
 def _value(text: str) -> "Value":
-    """What a field is compared with: a number or a time if it looks like one."""
+    """Read a value of --where: as a number or a time if it looks like one, otherwise as text."""
     text = text.strip()
     if _NUMBER.fullmatch(text):
         return float(text) if re.search("[.eE]", text) else int(text)
@@ -129,7 +129,7 @@ def _value(text: str) -> "Value":
 
 
 def _like(field: str, text: str, case_sensitive: bool) -> "Predicate":
-    """The whole value is the text; ``*`` and ``?`` stand for any characters."""
+    """Match the whole value; ``*`` matches any characters, and ``?`` one."""
     from coprlake.predicate import predicates as p
 
     if not re.search(r"[*?]", text):
@@ -139,7 +139,7 @@ def _like(field: str, text: str, case_sensitive: bool) -> "Predicate":
 
 
 def _names(level: str) -> list[str]:
-    """The level under each of its names; with a ``+`` at the end all that are worse too."""
+    """List all names of a level; with a ``+`` at the end, those of more severe levels too."""
     name = level.rstrip("+").upper()
     known = _OTHER_NAMES.get(name, name)
     if level.endswith("+") and known in _LEVELS:
@@ -154,7 +154,9 @@ def _conditions(ctx: click.Context, param: click.Parameter, given: Sequence[str]
         match = _CONDITION.fullmatch(text)
         if match is None:
             raise click.BadParameter(
-                f"{text!r} is no condition; expected FIELD=VALUE, also with != < <= > >=", ctx, param
+                f"{text!r} is not a valid condition; expected FIELD=VALUE, or != < <= > >= instead of =",
+                ctx,
+                param,
             )
         found.append(Condition(match[1], match[2], match[3]))
     return tuple(found)
@@ -164,7 +166,7 @@ def _levels(ctx: click.Context, param: click.Parameter, given: Sequence[str]) ->
     for level in given:
         name = level.rstrip("+").upper()
         if level.endswith("+") and _OTHER_NAMES.get(name, name) not in _LEVELS:
-            raise click.BadParameter(f"{level!r} is none of {', '.join(_LEVELS)}, so nothing is worse", ctx, param)
+            raise click.BadParameter(f"{level!r}: + needs one of {', '.join(_LEVELS)} before it", ctx, param)
     return tuple(given)
 
 
@@ -174,7 +176,7 @@ class _Arguments(NamedTuple):
 
 
 def _arguments(positional: Sequence[str], texts: Sequence[str], table: str | None) -> _Arguments:
-    """Tell the text from the table; see the help of `search`."""
+    """Tell the text from the table, as the help of `search` describes."""
     fallback = table or os.environ.get(TABLE_VARIABLE) or None
     most = (0 if texts else 1) + (0 if table else 1)
     if len(positional) > most:
@@ -185,14 +187,14 @@ def _arguments(positional: Sequence[str], texts: Sequence[str], table: str | Non
         texts, positional = positional[:1], positional[1:]
     found = positional[0] if positional else fallback
     if not found:
-        raise click.UsageError(f"which table? Name it behind the text, with --table, or in {TABLE_VARIABLE}")
+        raise click.UsageError(f"no table given; name it after the text, with --table, or in {TABLE_VARIABLE}")
     return _Arguments(tuple(texts), found)
 
 
 def _expected(has_texts: bool, has_table: bool) -> str:
     if has_texts:
-        return "no argument beside -e and --table" if has_table else "no argument but TABLE beside -e"
-    return "no argument but TEXT beside --table" if has_table else "at most TEXT and TABLE"
+        return "no argument with -e and --table" if has_table else "only TABLE with -e"
+    return "only TEXT with --table" if has_table else "at most TEXT and TABLE"
 
 
 def _kind(flag: str, short: str | None, kind: str, text: str) -> Callable[[Any], Any]:
@@ -201,7 +203,7 @@ def _kind(flag: str, short: str | None, kind: str, text: str) -> Callable[[Any],
 
 
 def table_argument(function: Any) -> Any:
-    """The table of a command that has no text to look for."""
+    """Add the argument TABLE to a command that takes no text."""
     return click.argument("table", type=click.Path(), envvar=TABLE_VARIABLE)(function)
 
 
@@ -213,7 +215,7 @@ _OPTIONS = [
         "table",
         metavar="TABLE",
         type=click.Path(),
-        help="The table, so that the only argument is TEXT.",
+        help="The table; the only argument is then TEXT.",
     ),
     click.option(
         "-e",
@@ -221,23 +223,28 @@ _OPTIONS = [
         "texts",
         multiple=True,
         metavar="TEXT",
-        help="A text to look for; the only argument is TABLE then. Repeat it for any of several.",
+        help="Text to search for; the only argument is then TABLE. Repeat to match any of several.",
     ),
-    _kind("--contains", "-F", "contains", "TEXT stands anywhere, also inside words. The default."),
-    _kind("--word", "-w", "term", "TEXT is a whole term: letters or digits do not go on at its ends."),
-    _kind("--phrase", None, "phrase", "TEXT cuts no word of letters, digits and underscores; a * at an end allows it."),
-    _kind("--prefix", None, "prefix", "The field begins with TEXT."),
-    _kind("--suffix", None, "suffix", "The field ends with TEXT."),
-    _kind("--wildcard", None, "wildcard", "TEXT has * for any characters and ? for one."),
-    _kind("--regex", "-E", "regex", "TEXT is a regular expression (RE2)."),
-    click.option("--all", "all_texts", is_flag=True, help="All texts of -e must be there, not just one."),
-    click.option("-v", "--invert-match", is_flag=True, help="Records in which the text is not."),
+    _kind("--contains", "-F", "contains", "Match TEXT anywhere, including inside words. This is the default."),
+    _kind("--word", "-w", "term", "Match TEXT as a whole word: no letter or digit may precede or follow it."),
+    _kind(
+        "--phrase",
+        None,
+        "phrase",
+        "Match TEXT as whole words (letters, digits, underscores); * at either end matches part of a word.",
+    ),
+    _kind("--prefix", None, "prefix", "Match fields that begin with TEXT."),
+    _kind("--suffix", None, "suffix", "Match fields that end with TEXT."),
+    _kind("--wildcard", None, "wildcard", "Treat * in TEXT as any characters, and ? as any one character."),
+    _kind("--regex", "-E", "regex", "Treat TEXT as a regular expression (RE2 syntax)."),
+    click.option("--all", "all_texts", is_flag=True, help="Require all texts given with -e, not just one."),
+    click.option("-v", "--invert-match", is_flag=True, help="Select records that do not match the text."),
     click.option(
         "-s/-i",
         "--case-sensitive/--ignore-case",
         "case_sensitive",
         default=False,
-        help="Whether the case of ASCII letters counts; it does not by default.",
+        help="Match ASCII letters case-sensitively, or regardless of case, the default.",
     ),
     click.option(
         "-f",
@@ -245,23 +252,23 @@ _OPTIONS = [
         "fields",
         multiple=True,
         metavar="NAME",
-        help="Look in this column or attribute, not in the content. Repeat it for any of several.",
+        help="Search this column or attribute instead of the content. Repeat to search several.",
     ),
-    click.option("--all-fields", is_flag=True, help="Look in all texts of a record."),
+    click.option("--all-fields", is_flag=True, help="Search all text of a record."),
     click.option(
         "--where",
         "conditions",
         multiple=True,
         metavar="CONDITION",
         callback=_conditions,
-        help="FIELD=VALUE, also with != < <= > >=; numbers and ISO times are compared as such. All must hold.",
+        help="Require FIELD=VALUE; also != < <= > >=, which compare numbers and ISO times. Repeat to require several.",
     ),
     click.option(
         "--source",
         "sources",
         multiple=True,
         metavar="SOURCE",
-        help="Records of this source; * and ? stand for any characters. Repeat it for any of several.",
+        help="Select records of this source; * and ? are wildcards. Repeat to select several.",
     ),
     click.option(
         "--level",
@@ -269,20 +276,20 @@ _OPTIONS = [
         multiple=True,
         metavar="LEVEL",
         callback=_levels,
-        help="Records of this level, in any case; warn+ is all from WARN on. Repeat it for any of several.",
+        help="Select records of this log level; warn+ means WARN and above. Repeat to select several.",
     ),
     click.option(
         "--since",
         type=moment_option,
         metavar="TIME",
-        help="From this time on: ISO 8601 (UTC unless it says otherwise), 2h or 7d (ago), now-2h, today, yesterday.",
+        help="Start of the time range: ISO 8601 (UTC by default), 2h or 7d (ago), now-2h, today, yesterday.",
     ),
-    click.option("--until", type=moment_option, metavar="TIME", help="Before this time."),
+    click.option("--until", type=moment_option, metavar="TIME", help="End of the time range, exclusive."),
 ]
 
 
 def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command these options, and the function one argument for all of them: `asked`."""
+    """Add the filters to a command, passed to it as one argument, `asked`."""
 
     @functools.wraps(function)
     def with_filter(**given: Any) -> Any:

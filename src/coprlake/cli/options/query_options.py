@@ -1,4 +1,4 @@
-"""Which query of which table, under which limits: what `query` and `shell` share."""
+"""The options of `query` and `shell`: the query, its table, its variables and its limits."""
 
 import functools
 import json
@@ -33,17 +33,17 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True)
 class Terms:
-    """Everything about a query but its text and its table.
+    """The options of a query: everything but its text and its table.
 
     Attributes:
-        since: of this time and later, up to now without `until`; what the query says counts more.
-        until: before this time.
+        since: start of the time range, which ends now without `until`; a time range in the query takes precedence.
+        until: end of the time range, exclusive.
         variables: the values of ``$names``.
-        timeout: how long it may take.
-        rows: at most so many; None for all.
-        memory_bytes: that DuckDB may use.
-        threads: that DuckDB may use.
-        use_sketches: whether the index is used.
+        timeout: how long the query may take.
+        rows: the most rows to return; None for all.
+        memory_bytes: the memory that DuckDB may use.
+        threads: the threads that DuckDB may use.
+        use_sketches: whether to use the index.
     """
 
     since: datetime | None = None
@@ -56,11 +56,11 @@ class Terms:
     use_sketches: bool = True
 
     def ask(self, table: "Table", text: str, spark: "SparkSession | None" = None) -> "Query":
-        """The query, understood but not run: on Spark if there is a session, else on DuckDB."""
+        """Compile a query without running it, for Spark if there is a session, otherwise for DuckDB."""
         from coprlake.query.fetching import ANY_TABLE
 
         wishes: dict[str, Any] = {
-            "tables": ANY_TABLE,  # who types has the rights of the process anyway
+            "tables": ANY_TABLE,  # whoever types has the rights of the process anyway
             "since": self.since,
             "until": self.until,
             "variables": self.variables,
@@ -74,7 +74,7 @@ class Terms:
         return query(spark, table, text, **wishes)
 
     def limits(self) -> "Limits":
-        """What it may take."""
+        """Return the limits of the query."""
         from coprlake.query.limits import Limits
 
         seconds = None if self.timeout is None else self.timeout.total_seconds()
@@ -83,7 +83,7 @@ class Terms:
 
 @contextmanager
 def heard() -> Iterator[None]:
-    """Ctrl-C is a KeyboardInterrupt, whatever DuckDB makes of it."""
+    """Turn DuckDB's error after Ctrl-C into a KeyboardInterrupt."""
     try:
         yield
     except RuntimeError as error:
@@ -93,17 +93,17 @@ def heard() -> Iterator[None]:
 
 
 class Asked(NamedTuple):
-    """A query and the table it is asked of."""
+    """The text of a query, and the table to run it on."""
 
     text: str
     table: str
 
 
 def asked(positional: Sequence[str], file: str | None, table: str | None) -> Asked:
-    """Tell the query from the table; see the help of `query`.
+    """Tell the query from the table, as the help of `query` describes.
 
     Raises:
-        click.UsageError: one of them is missing, or there is too much.
+        click.UsageError: one of them is missing, or there are too many arguments.
     """
     fallback = table or os.environ.get(TABLE_VARIABLE) or None
     most = (0 if file else 1) + (0 if table else 1)
@@ -115,40 +115,42 @@ def asked(positional: Sequence[str], file: str | None, table: str | None) -> Ask
         )
     left = list(positional)
     if len(left) == 2 and _is_query(left[1]) and not _is_query(left[0]):
-        left.reverse()  # the table first: nobody can mean it otherwise
+        left.reverse()  # the table was given first
     query = None
     if file is None and left and (len(left) == 2 or _is_query(left[0]) or fallback):
         query = left.pop(0)
     found = left[0] if left else fallback
     if not found:
-        raise click.UsageError(f"which table? Name it behind the query, with --table, or in {TABLE_VARIABLE}")
+        raise click.UsageError(f"no table given; name it after the query, with --table, or in {TABLE_VARIABLE}")
     if query is None and file is None:
-        raise click.UsageError('which query? Write it before the table in quotes: "fetch logs | limit 10"')
+        raise click.UsageError('no query given; write it in quotes before the table: "fetch logs | limit 10"')
     return Asked(_read(file) if file is not None else _read("-") if query == STANDARD_INPUT else str(query), found)
 
 
 def _is_query(text: str) -> bool:
-    """Whether this is a query and no path: one has more than a word, and is no folder."""
+    """Whether an argument is a query, not a path: it has more than one word, and no folder has its name."""
     return text == STANDARD_INPUT or (re.search(r"[\s|]", text.strip()) is not None and not Path(text).is_dir())
 
 
 def _read(file: str) -> str:
-    """The text of a file, or what comes in."""
+    """Read the text of a file, or standard input."""
     try:
         data = sys.stdin.buffer.read() if file == STANDARD_INPUT else Path(file).read_bytes()
         return data.decode("utf-8-sig").rstrip()
     except UnicodeDecodeError as error:
-        raise UsageError(f"{file}: a query is text in UTF-8, and this is not") from error
+        raise UsageError(f"{file}: not a query; expected text in UTF-8") from error
 
 
 def _variables(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> dict[str, Any]:
-    """``name=value`` as an option: numbers, true, false, null and what is in quotes or brackets are JSON, else text."""
+    """Read ``name=value``: numbers, true, false, null, quoted text and arrays as JSON, anything else as text."""
     found = {}
     for text in given:
         name, equals, value = text.partition("=")
         name = name.strip().removeprefix("$")
         if not equals or not _NAME.fullmatch(name):
-            raise click.BadParameter(f"{text!r} is no variable; expected NAME=VALUE, such as user=ann", ctx, param)
+            raise click.BadParameter(
+                f"{text!r} is not a valid variable; expected NAME=VALUE, such as user=ann", ctx, param
+            )
         found[name] = _value(value)
     return found
 
@@ -167,37 +169,48 @@ _OPTIONS = [
         "--since",
         type=moment_option,
         metavar="TIME",
-        help="From this time on, until now without --until, unless the query has a from: of its own.",
+        help="Start of the time range, which ends now without --until. A from: in the query takes precedence.",
     ),
-    click.option("--until", type=moment_option, metavar="TIME", help="Before this time, unless it has a to:."),
+    click.option(
+        "--until",
+        type=moment_option,
+        metavar="TIME",
+        help="End of the time range, exclusive. A to: in the query takes precedence.",
+    ),
     click.option(
         "--set",
         "values",
         multiple=True,
         metavar="NAME=VALUE",
         callback=_variables,
-        help="The value of $NAME in the query: a number, true, false, null, a JSON array, or else a text; "
-        "in double quotes it is always a text. Repeat it for several.",
+        help="Value of $NAME in the query: a number, true, false, null or a JSON array; anything else, or anything "
+        "in double quotes, is text. Can be repeated.",
     ),
-    click.option("--timeout", type=span_option, metavar="SPAN", help="Stop after this time, such as 30s or 5m."),
-    click.option("--memory", type=parse_size, metavar="SIZE", help="What DuckDB may use, such as 2GB."),
-    click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads of DuckDB; by default one a core."),
-    click.option("--no-index", is_flag=True, hidden=True, help="Prune by time and partition alone."),
+    click.option(
+        "--timeout", type=span_option, metavar="SPAN", help="Stop the query after this time, such as 30s or 5m."
+    ),
+    click.option("--memory", type=parse_size, metavar="SIZE", help="Memory that DuckDB may use, such as 2GB."),
+    click.option(
+        "--threads", type=click.IntRange(1), metavar="N", help="Threads that DuckDB may use. Defaults to one per core."
+    ),
+    click.option(
+        "--no-index", is_flag=True, hidden=True, help="Do not use the index: prune by time and partition only."
+    ),
 ]
 
 
 def terms_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options for times, variables and limits; the function gets one argument for all: `terms`."""
+    """Add the options for times, variables and limits to a command, passed to it as one argument, `terms`."""
 
     @functools.wraps(function)
     def with_terms(*arguments: Any, **given: Any) -> Any:
         since: datetime | None = given.pop("since")
         until: datetime | None = given.pop("until")
         if since and until and since >= until:
-            raise click.UsageError("--since is not before --until, so there is nothing between")
+            raise click.UsageError("--since must be before --until")
         timeout: timedelta | None = given.pop("timeout")
         if timeout is not None and timeout <= timedelta():
-            raise click.UsageError("--timeout is no time at all")
+            raise click.UsageError("--timeout must be longer than 0")
         terms = Terms(
             since,
             until,

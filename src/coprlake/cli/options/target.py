@@ -1,4 +1,4 @@
-"""The table that records go to: the options of `ingest` and `stream` that name it, and say how it is made."""
+"""The options of `ingest` and `stream` that name the table to write to, and say how to create it."""
 
 import functools
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _NO_PARTITIONS = "none"
 
 @dataclass(frozen=True)
 class Target:
-    """The table to be, and how it is written."""
+    """The table to write to, and how to create and write it."""
 
     uri: str
     partition_by: tuple[str, ...]
@@ -31,7 +31,7 @@ class Target:
     segment_bytes: int
 
     def open(self) -> "Table":
-        """The table; made if it is not there."""
+        """Open the table; create it if it does not exist."""
         from coprlake.table import create_table, open_table, table_exists
 
         if not table_exists(self.uri):
@@ -43,20 +43,20 @@ class Target:
         return open_table(self.uri)
 
     def version(self) -> int | None:
-        """The newest version; None without a table."""
+        """Return the newest version of the table; None if it does not exist."""
         from coprlake.table import open_table, table_exists
 
         return open_table(self.uri).version if table_exists(self.uri) else None
 
     def holds(self, path: str) -> bool:
-        """Whether a path is inside of the table's folder."""
+        """Whether a path is inside the table's folder."""
         return "://" not in self.uri and Path(path).resolve().is_relative_to(Path(self.uri).resolve())
 
     def check(self) -> None:
-        """Refuse what cannot be done before anything is read.
+        """Check the options against the table, before anything is read.
 
         Raises:
-            UsageError: the options contradict the table that is there, or it is no table.
+            UsageError: the options contradict an existing table, or the folder is not a table.
         """
         from coprlake.files import Folder
         from coprlake.table import open_table, table_exists
@@ -66,7 +66,7 @@ class Target:
             raise UsageError(f"{self.uri}: expected the folder of a table, found a file; name another with --into")
         if not table_exists(self.uri):
             if folder.is_local and folder.exists() and any(Path(folder.root).iterdir()):
-                raise UsageError(f"{self.uri}: this folder has other files and is no table; name a new one with --into")
+                raise UsageError(f"{self.uri}: not a table, and the folder is not empty; name a new folder with --into")
             return
         table = open_table(self.uri)
         warn_each([str(problem) for problem in table.snapshot().missing])
@@ -78,14 +78,14 @@ class Target:
             )
         if self.rules not in (None, table.rules):
             raise UsageError(
-                f"{self.uri}: new segments of this table are indexed by --rules {table.rules}, which cannot be "
-                f"changed; leave it out. `coprlake index --rules {self.rules}` indexes what is there by other rules, "
-                "until `optimize` merges it"
+                f"{self.uri}: the table indexes new segments with --rules {table.rules}, which cannot be changed; "
+                f"leave out --rules. `coprlake index --rules {self.rules}` reindexes existing segments, until "
+                "`optimize` merges them"
             )
         missing = sorted(set(self.grams) - table.gram_fields)
         if missing:
             raise UsageError(
-                f"{self.uri}: the table was made without --grams {missing[0]}, which cannot be changed; "
+                f"{self.uri}: the table was created without --grams {missing[0]}, which cannot be changed; "
                 f"leave it out, and run `coprlake index --rebuild --grams {missing[0]}` after the ingest"
             )
 
@@ -98,17 +98,17 @@ into_option = click.option(
     show_envvar=True,
     metavar="TABLE",
     type=click.Path(),
-    help="The table; made if it is not there.",
+    help="Table to write to; created if it does not exist.",
 )
 
 
 def rules_option(text: str) -> Callable[..., Any]:
-    """Which of the rule sets."""
+    """Make the option --rules; `text` is the first sentence of its help."""
     return click.option(
         "--rules",
         type=click.Choice([one.value for one in RuleSet]),
         callback=lambda _, __, name: None if name is None else RuleSet(name),
-        help=f"{text} winnowed, the default, finds parts of numbers and addresses; paper has the rules of the paper.",
+        help=f"{text} winnowed, the default, also finds parts of numbers and addresses; paper follows the COPR paper.",
     )
 
 
@@ -117,28 +117,28 @@ _OPTIONS = [
         "--partition-by",
         multiple=True,
         metavar="COLUMN",
-        help="How a new table is partitioned: by day unless this names other columns, or none.",
+        help="Column to partition a new table by, or none. Defaults to the day. Can be repeated.",
     ),
     click.option(
         "--grams",
         multiple=True,
         metavar="FIELD",
-        help="A field of a new table, besides the content, that can be searched inside of words.",
+        help="Field of a new table, other than the content, to index for search inside words. Can be repeated.",
     ),
-    rules_option("What is a token in a new table."),
+    rules_option("How a new table splits text into tokens."),
     click.option(
         "--segment-size",
         type=parse_size,
         metavar="SIZE",
         default=SEGMENT_BYTES,
         show_default=f"{SEGMENT_BYTES >> 20}MiB",
-        help="Raw text of a segment.",
+        help="Amount of raw text in a segment.",
     ),
 ]
 
 
 def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command these options, and the function one argument for them and `into_option`: `target`."""
+    """Add these options to a command, passed to it together with `into_option` as one argument, `target`."""
 
     @functools.wraps(function)
     def with_target(*arguments: Any, **given: Any) -> Any:

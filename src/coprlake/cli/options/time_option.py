@@ -26,32 +26,35 @@ _DAYS = {"today": 0, "yesterday": -1, "tomorrow": 1}
 
 
 def parse_span(text: str) -> timedelta:
-    """``30m``, ``7d``, ``1h30m``: how long.
+    """Parse a span of time: ``30m``, ``7d``, ``1h30m``.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text is not a span of time.
     """
     text = text.strip()
     if not _SPANS.fullmatch(text):
-        raise UsageError(f"{text!r} is no span of time; expected a number and s, m, h, d or w, such as 30m or 7d")
+        raise UsageError(
+            f"{text!r} is not a valid span; expected a number and a unit (s, m, h, d, w), such as 30m or 7d"
+        )
     try:
         return sum(
             (timedelta(**{_UNITS[unit.lower()]: float(number)}) for number, unit in _SPAN.findall(text)), timedelta()
         )
     except OverflowError as error:
-        raise UsageError(f"{text!r} is too long a time") from error
+        raise UsageError(f"{text!r} is too long") from error
 
 
 def parse_time(text: str, now: datetime | None = None) -> datetime:
-    """A point in time; what names no zone is UTC.
+    """Parse a point in time; UTC unless the text names a zone.
 
     Args:
-        text: ISO 8601 (also a year or month alone), a span (so long ago), ``now``, the first moment of ``today``,
-            ``yesterday`` or ``tomorrow``, these with ``+`` or ``-`` and a span, or ``@`` and seconds since 1970.
-        now: the present, for tests.
+        text: ISO 8601 (a year or month alone will do); a span, counted back from now; ``now``, ``today``,
+            ``yesterday`` or ``tomorrow`` (at midnight), also with ``+`` or ``-`` and a span; or ``@`` and seconds
+            since 1970.
+        now: the current time, for tests.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: the text is none of these.
     """
     now = now or datetime.now(UTC)
     text = text.strip()
@@ -69,7 +72,7 @@ def parse_time(text: str, now: datetime | None = None) -> datetime:
         if isinstance(error, UsageError):
             raise
         raise UsageError(
-            f"{text!r} is no time; expected ISO 8601 such as 2026-11-16T03:55:00Z, a span such as 2h or 7d, "
+            f"{text!r} is not a valid time; expected ISO 8601 such as 2026-11-16T03:55:00Z, a span such as 2h or 7d, "
             "now-2h, today or yesterday"
         ) from error
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

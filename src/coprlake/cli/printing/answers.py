@@ -1,4 +1,4 @@
-"""The answer to a query as it goes out: a table or a picture for people, and JSON, CSV or Parquet for programs."""
+"""Writes the result of a query: a table or chart for people; JSON, CSV or Parquet for programs."""
 
 import json
 import shutil
@@ -28,12 +28,12 @@ ROWS_ON_A_TERMINAL = 1000
 
 @dataclass(frozen=True)
 class Form:
-    """How an answer is written.
+    """How the result of a query is written.
 
     Attributes:
         output: ``table``, ``lines``, ``json``, ``csv`` or ``parquet``.
         out: a file; None or ``-`` for standard output.
-        chart: whether to draw; None to draw what is no table, on a terminal.
+        chart: whether to draw a chart; None to draw time series on a terminal.
     """
 
     output: str
@@ -42,22 +42,22 @@ class Form:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a terminal shows it."""
+        """Whether the output goes to a terminal."""
         return is_on_terminal(self.out)
 
     @property
     def is_for_people(self) -> bool:
-        """Whether somebody looks at it as it is."""
+        """Whether it is a table on a terminal."""
         return self.output == "table" and self.is_terminal
 
 
 def is_on_terminal(out: str | None) -> bool:
-    """Whether what goes there is seen."""
+    """Whether output to this file goes to a terminal."""
     return out in (None, "-") and sys.stdout.isatty()
 
 
 def settled(output: str | None, out: str | None, chart: bool | None) -> Form:
-    """Settle what was left open."""
+    """Choose the format and the chart if the command line does not."""
     is_terminal = is_on_terminal(out)
     if output is None:
         by_suffix = SUFFIXES.get(Path(out or "-").suffix.lower(), "lines")
@@ -70,7 +70,7 @@ def settled(output: str | None, out: str | None, chart: bool | None) -> Form:
 
 
 def write(query: "Query", form: Form) -> int:
-    """Run the query and write its answer.
+    """Run the query and write its result.
 
     Returns:
         how many rows it has.
@@ -102,7 +102,7 @@ def _write_for_people(query: "Query", form: Form, out: IO[bytes]) -> None:
 
 
 def _drawing(schema: pa.Schema, form: Form) -> Callable[..., list[str]] | None:
-    """What draws the answer; None for a table."""
+    """Choose the function that draws the result; None for a table."""
     if form.chart is False:
         return None
     if charts.is_series(schema):
@@ -115,19 +115,19 @@ def _drawing(schema: pa.Schema, form: Form) -> Callable[..., list[str]] | None:
 
 
 def _parts(batch: pa.RecordBatch, most: int = 5_000) -> Iterator[pa.RecordBatch]:
-    """A batch in pieces, so that something is seen early."""
+    """Cut a batch into parts, so that the first rows appear early."""
     for start in range(0, batch.num_rows, most):
         yield batch.slice(start, most)
 
 
 class ObjectsWriter:
-    """One JSON object a line, with all fields of the result: times as ISO texts, durations in nanoseconds."""
+    """Writes one JSON object per line, with all fields; times are ISO 8601, durations are in nanoseconds."""
 
     def __init__(self, out: IO[bytes]) -> None:
         self._out = out
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Write some."""
+        """Write a batch of records."""
         names = batch.schema.names
         encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
         rows = zip(*(plain_values(column) for column in batch.columns), strict=True)
@@ -136,7 +136,7 @@ class ObjectsWriter:
         self._out.flush()
 
     def close(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing: every batch has been written."""
 
 
 def _write_for_programs(query: "Query", form: Form, out: IO[bytes]) -> None:

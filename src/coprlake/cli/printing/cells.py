@@ -1,4 +1,4 @@
-"""The columns of a query's result as texts for people, and as plain values for programs."""
+"""Formats the columns of a query's result for people, and converts them to plain values for programs."""
 
 import json
 import math
@@ -16,7 +16,7 @@ _SMALL_UNITS = (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1))
 
 
 def duration(nanoseconds: int | None) -> str:
-    """``1m 30s``, ``1.5s``, ``250ms``."""
+    """Format a duration: ``1m 30s``, ``1.5s``, ``250ms``."""
     if nanoseconds is None:
         return ""
     sign, left = ("-" if nanoseconds < 0 else ""), abs(nanoseconds)
@@ -35,7 +35,7 @@ def duration(nanoseconds: int | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number with the digits that matter."""
+    """Format a number with its significant digits."""
     if value is None:
         return ""
     if isinstance(value, int):
@@ -48,12 +48,12 @@ def number(value: float | None) -> str:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether it stands to the right."""
+    """Whether values of this type are right-aligned."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_duration(kind))
 
 
 def texts(column: pa.Array) -> list[str]:
-    """A column for people; what is missing is empty."""
+    """Format a column for people; null becomes an empty text."""
     kind = column.type
     if pa.types.is_timestamp(kind):
         return [text or "" for text in moments(column, "ms")]
@@ -70,7 +70,7 @@ def texts(column: pa.Array) -> list[str]:
 
 
 def _people(kind: pa.DataType) -> Callable[[Any], Any]:
-    """What turns a value that is inside of another into what JSON knows, as people read it."""
+    """Return the function that converts a nested value to readable JSON."""
     if pa.types.is_duration(kind):
         return lambda value: None if value is None else duration(value)
     if pa.types.is_floating(kind):
@@ -87,12 +87,12 @@ def _people(kind: pa.DataType) -> Callable[[Any], Any]:
 
 
 def nanoseconds(column: pa.Array) -> pa.Array:
-    """Durations as numbers, whatever is around them; everything else as it is."""
+    """Convert durations to numbers, at any depth; leave everything else unchanged."""
     return relabeled(column, _counted(column.type))
 
 
 def _counted(kind: pa.DataType) -> pa.DataType:
-    """The type with numbers in the place of durations."""
+    """Return the type with durations replaced by numbers."""
     if pa.types.is_duration(kind):
         return pa.int64()
     if pa.types.is_list(kind):
@@ -103,12 +103,12 @@ def _counted(kind: pa.DataType) -> pa.DataType:
 
 
 def for_programs(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A result with durations as numbers of nanoseconds."""
+    """Convert the durations of a batch to nanoseconds."""
     return pa.RecordBatch.from_arrays([nanoseconds(column) for column in batch.columns], names=batch.schema.names)
 
 
 def for_lines(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A result with durations as people read them."""
+    """Convert the durations of a batch to readable text."""
     columns = [
         pa.array([text or None for text in texts(column)], pa.string())
         if pa.types.is_duration(column.type)

@@ -1,4 +1,4 @@
-"""Results as pictures of letters: a sparkline for each series, a bar for each number."""
+"""Draws results with characters: a sparkline for each time series, a bar for each number."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ _MOST_KEYS: Final = 2
 
 
 def is_series(schema: pa.Schema) -> bool:
-    """Whether it is what `makeTimeseries` gives: the timeframe, the interval, and arrays of numbers."""
+    """Whether a result has the columns of `makeTimeseries`: timeframe, interval, and arrays of numbers."""
     names = schema.names
     return (
         _TIMEFRAME in names
@@ -37,7 +37,7 @@ def _arrays(schema: pa.Schema) -> list[str]:
 
 
 def are_bars(schema: pa.Schema) -> bool:
-    """Whether bars can show it: a number behind one or two keys."""
+    """Whether a result can be drawn as bars: one or two keys, then a number."""
     kinds = schema.types
     return (
         2 <= len(kinds) <= _MOST_KEYS + 1
@@ -47,7 +47,7 @@ def are_bars(schema: pa.Schema) -> bool:
 
 
 def sparkline(values: Sequence[float | None], width: int) -> str:
-    """A sign for each value, as high as it is above zero, and a space where there is none.
+    """Draw one character per value, whose height shows the value; a space for null.
 
     Where there are more values than room, a sign is the highest of several. The lowest sign is zero, or the lowest
     value if that is below.
@@ -63,12 +63,12 @@ def sparkline(values: Sequence[float | None], width: int) -> str:
 
 
 def _share(count: int, width: int) -> int:
-    """So many values are one sign."""
+    """Return how many values share a character."""
     return max(1, -(-count // width))
 
 
 def bar(value: float, highest: float, width: int) -> str:
-    """A bar of up to so many places, exact to the eighth of one."""
+    """Draw a bar, exact to an eighth of a character."""
     if highest <= 0 or value <= 0:
         return ""
     eighths = max(1, round(8 * width * value / highest))
@@ -77,7 +77,7 @@ def bar(value: float, highest: float, width: int) -> str:
 
 
 class _Lines:
-    """Columns that are put side by side when all of them are known."""
+    """Columns that are aligned once all rows are known."""
 
     def __init__(self, is_colored: bool) -> None:
         self._is_colored = is_colored
@@ -109,13 +109,13 @@ class _Lines:
 
 
 def _key(text: str) -> str:
-    """A value that names a line."""
+    """Format a value that labels a line."""
     text = harmless(text).replace("\n", " ") or "null"
     return text if len(text) <= _WIDEST_KEY else text[: _WIDEST_KEY - 1] + "…"
 
 
 def series_lines(table: pa.Table, width: int, *, is_colored: bool = False) -> list[str]:
-    """A line for each series: what it is, its sparkline, its least and greatest value."""
+    """Draw a line for each series: its key, its sparkline, its minimum and maximum."""
     lines: list[str] = []
     table = table.combine_chunks()
     frames = table.column(_TIMEFRAME).to_pylist()
@@ -139,7 +139,7 @@ def _range(start: datetime | None, end: datetime | None, interval: int | None) -
 
 
 def _series_of(table: pa.Table, width: int, is_colored: bool, span: str) -> list[str]:
-    """The series that have the same time."""
+    """Draw the series that share a time range."""
     names = _arrays(table.schema)
     keys = [name for name in table.column_names if name not in (*names, _TIMEFRAME, _INTERVAL)]
     made = _Lines(is_colored)
@@ -166,7 +166,7 @@ def _series_of(table: pa.Table, width: int, is_colored: bool, span: str) -> list
     for name, cells in ends.items():
         made.add(name, cells, right=True)
     share = _share(longest, room)
-    merged = f", each sign the highest of {share}" if share > 1 else ""
+    merged = f", each character the highest of {share}" if share > 1 else ""
     return [made.paint(f"{span}, {longest:,} values{merged}", "2"), *made.text()]
 
 
@@ -179,7 +179,7 @@ def _shower(kind: pa.DataType) -> Callable[[Any], str]:
 
 
 def bar_lines(table: pa.Table, width: int, *, is_colored: bool = False) -> list[str]:
-    """A line for each row: its keys, its number, and a bar."""
+    """Draw a line for each row: its keys, its number and a bar."""
     *keys, last = table.column_names
     made = _Lines(is_colored)
     for key in keys:

@@ -20,7 +20,7 @@ def parse_size(value: str | int) -> int:
         return value
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
     if match is None or match[2].upper() not in _UNITS:
-        raise click.BadParameter(f"{value!r} is no size; expected a number with a unit, such as 500MB or 1GiB")
+        raise click.BadParameter(f"{value!r} is not a valid size; expected a number with a unit, such as 500MB or 1GiB")
     size_bytes = round(float(match[1]) * _UNITS[match[2].upper()])
     if size_bytes < 1:
         raise click.BadParameter(f"{value!r} is less than a byte")

@@ -1,4 +1,4 @@
-"""What an ingest brought, as a report and as a summary for people."""
+"""The result of an ingest: a report for programs, and a summary for people."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Ingested:
-    """What became of the records.
+    """The report of an ingest.
 
     Attributes:
         engine: ``local``, or ``spark``.
-        master: where Spark ran.
-        seconds: of reading and writing.
-        start_seconds: that Spark took to start.
-        reading: the report of the intake.
+        master: the master URL of Spark.
+        seconds: the time of reading and writing.
+        start_seconds: the time that Spark took to start.
+        reading: the report on the files that were read.
     """
 
     table: str
@@ -41,7 +41,7 @@ class Ingested:
     reading: dict[str, Any] = field(default_factory=dict)
 
     def add(self, report: "WriteReport") -> None:
-        """Count a commit."""
+        """Add the figures of a commit."""
         if report.version is None:
             return
         self.version = report.version
@@ -54,7 +54,7 @@ class Ingested:
 
 
 def print_summary(ingested: Ingested, report: "IntakeReport") -> None:
-    """Print it for people."""
+    """Print the summary for people."""
     warn_each(report.warnings, report.warning_count, "--json lists the first hundred")
     files = figures.amount(report.files, "file")
     if not report.records:
@@ -93,10 +93,10 @@ def _oddities(report: "IntakeReport") -> list[tuple[str, str]]:
     return [
         (name, f"{count:,}{hint}")
         for name, count, hint in (
-            ("without time", report.without_timestamp, ", which got the time of reading"),
+            ("without time", report.without_timestamp, ", stored with the time of ingest"),
             ("broken", report.broken, ", kept as plain text"),
-            ("cut", report.split, " times, because records were too long"),
-            ("not text", report.replaced_lines, " lines with bytes that are not in the encoding"),
+            ("cut", report.split, " times, because a record was too long"),
+            ("not text", report.replaced_lines, " lines with bytes that are invalid in the encoding"),
             ("unreadable", report.unreadable, " files"),
             ("links", report.skipped_links, " not followed, because they lead out of their folder"),
         )

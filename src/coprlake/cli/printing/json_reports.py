@@ -1,4 +1,4 @@
-"""Reports as JSON."""
+"""Prints reports as JSON."""
 
 import dataclasses
 import json
@@ -12,12 +12,12 @@ from coprlake.deprecation import old_names
 
 
 def echo_json(report: Any) -> None:
-    """Print a report, or a dict of such, as one JSON object."""
+    """Print a report, or a dict of reports, as one JSON object."""
     click.echo(harmless_json(json.dumps(as_plain(report), ensure_ascii=False, indent=2, default=_plain)))
 
 
 def as_plain(value: Any) -> Any:
-    """A report, and what is in it, as dicts and lists; figures are also there under their old names."""
+    """Convert a report, and what is in it, to dicts and lists; renamed figures also have their old names."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         plain = {field.name: as_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return plain | {old: plain[new] for old, new in old_names(type(value)).items() if new in plain}

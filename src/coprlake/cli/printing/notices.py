@@ -1,4 +1,4 @@
-"""What is said beside the results: errors, warnings and notes on stderr, and whether in colour."""
+"""Messages on stderr (errors, warnings and notes), and when to use colours."""
 
 import os
 import sys
@@ -15,29 +15,29 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Failure(click.ClickException):
-    """The command could not do what was asked."""
+    """The command failed: prints one line and exits with 2."""
 
     exit_code = 2
 
     def show(self, file: Any = None) -> None:
-        """Print it."""
+        """Print the message."""
         click.echo(
             f"{click.style('coprlake: error:', fg='red', bold=True)} {harmless(self.format_message())}", err=True
         )
 
 
 def note(text: str, *, is_styled: bool = False) -> None:
-    """Say something to whoever sits before the screen; text that is styled has been made harmless before."""
+    """Print a note to stderr; styled text must have been made harmless already."""
     click.echo(text if is_styled else harmless(text), err=True)
 
 
 def warn(text: str) -> None:
-    """Say what is wrong without being fatal."""
+    """Print a warning to stderr."""
     click.echo(f"{click.style('coprlake: warning:', fg='yellow', bold=True)} {one_line(text)}", err=True)
 
 
 def warn_each(texts: Sequence[str], total: int | None = None, more: str = "`coprlake verify` lists them") -> None:
-    """Warn of each, once; a table without any sidecar shall not fill the screen."""
+    """Print each distinct warning once, up to a limit: a table without any sidecar must not fill the screen."""
     different = list(dict.fromkeys(texts))
     for text in different[:SHOWN_WARNINGS]:
         warn(text)
@@ -54,18 +54,18 @@ def _set_color(ctx: click.Context, _: click.Parameter, when: str | None) -> None
 
 
 def color_option(function: _Function) -> _Function:
-    """``--color``, on every command and on the program itself."""
+    """Add ``--color``, which every command and the program itself accept."""
     return click.option(
         "--color",
         type=click.Choice(["auto", "always", "never"]),
         expose_value=False,
         callback=_set_color,
-        help="Colour the output; auto does on a terminal unless NO_COLOR is set.",
+        help="When to use colours; auto uses them on a terminal unless NO_COLOR is set.",
     )(function)
 
 
 def is_colored(*, err: bool = False) -> bool:
-    """Whether what goes to stdout (or stderr) has colours."""
+    """Whether stdout (or stderr) shows colours."""
     context = click.get_current_context(silent=True)
     if context is not None and context.color is not None:
         return context.color

@@ -1,4 +1,4 @@
-"""A bar on stderr while something takes long; nothing where stderr is no terminal."""
+"""A progress bar on stderr, if that is a terminal."""
 
 import contextlib
 import sys
@@ -17,11 +17,11 @@ Advance = Callable[[int], None]
 
 @contextlib.contextmanager
 def progress_bar(what: str, total_bytes: int | None) -> Iterator[Advance]:
-    """A function to be told of each number of bytes that is done; `total_bytes` is None where nobody knows.
+    """Show a progress bar; call the function that is returned with each number of bytes done.
 
     Args:
-        what: is going on.
-        total_bytes: of all there is to do.
+        what: the label of the bar, such as ``indexing``.
+        total_bytes: the size of the whole job; None if it is not known.
     """
     if not sys.stderr.isatty() or total_bytes == 0:
         yield lambda count: None
@@ -33,7 +33,7 @@ def progress_bar(what: str, total_bytes: int | None) -> Iterator[Advance]:
 
 @contextlib.contextmanager
 def job_bar(what: str, total_bytes: int | None) -> "Iterator[JobProgress | None]":
-    """A function to be told how far the tasks of Spark are; None where nobody would see it."""
+    """Show a progress bar for a Spark job; call the function that is returned, if any, with its progress."""
     if not sys.stderr.isatty() or total_bytes == 0:
         yield None
         return

@@ -1,4 +1,4 @@
-"""What a query did, in words: how it was read, what of each table was skipped, the SQL, and where the time went."""
+"""The report of a query: its syntax tree, what was skipped in each table, its SQL, and where the time went."""
 
 import dataclasses
 from typing import TYPE_CHECKING, Any
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from coprlake.query.querying import Query, QueryReport
 
 _PHASES = {
-    "parse": "reading the query",
-    "plan": "understanding it",
-    "sql": "saying it in SQL",
-    "prune": "asking the log and the sketches",
-    "read": "pruning, and reading what the engine does not read itself",
-    "engine": "computing, with the files that the engine reads itself",
-    "rest": "loading the libraries, opening the table",
+    "parse": "parsing the query",
+    "plan": "resolving names and types",
+    "sql": "generating SQL",
+    "prune": "checking the log and the index",
+    "read": "pruning, and reading files for the engine",
+    "engine": "computing, including files that the engine reads itself",
+    "rest": "loading libraries, opening the table",
 }
 _SEARCH_PHASES = ("prune", "screen", "read", "filter", "fetch")
 _LISTED_COLUMNS = 20
 
 
 def explanation(query: "Query", elapsed: float) -> str:
-    """The report of a query that ran."""
+    """Format the report of a query that has run."""
     from coprlake.language.outline import outline
 
     report = query.report
@@ -49,7 +49,7 @@ def _engine(report: "QueryReport") -> str:
 
 
 def _scan(scan: "ScanReport") -> list[tuple[str, str]]:
-    """How a table was read."""
+    """Format how a table was read."""
     search = scan.search
     columns = ", ".join(scan.columns[:_LISTED_COLUMNS])
     if len(scan.columns) > _LISTED_COLUMNS:
@@ -71,13 +71,13 @@ def _scan(scan: "ScanReport") -> list[tuple[str, str]]:
         ),
     ]
     if search.segments_without_sketch:
-        rows.append(("", f"{search.segments_without_sketch:,} without a sketch, read as a whole"))
+        rows.append(("", f"{search.segments_without_sketch:,} without an index, read in full"))
     if search.batches:
         pruned = {"time": search.batches_pruned_by_time, "sketch": search.batches_pruned_by_sketch}
         rows.append(("batches", _left(search.batches, pruned)))
     if search.batches_opened:
         rows.append(("", f"{search.batches_opened:,} opened, {search.batches_for_nothing:,} for nothing"))
-        rows.append(("matched", f"{search.rows_matched:,} records in {figures.size(search.bytes_read)} that were read"))
+        rows.append(("matched", f"{search.rows_matched:,} records in {figures.size(search.bytes_read)} read"))
     rows.append(("files", f"{scan.files:,}"))
     spent = [f"{name} {figures.seconds(search.seconds[name])}" for name in _SEARCH_PHASES if name in search.seconds]
     if spent:
@@ -88,7 +88,7 @@ def _scan(scan: "ScanReport") -> list[tuple[str, str]]:
 
 
 def _left(count: int, pruned: dict[str, int]) -> str:
-    """``120, of which 100 were ruled out by time: 20 are left``."""
+    """Format ``120; ruled out 100 by time; 20 left``."""
     gone = [f"{number:,} by {reason}" for reason, number in pruned.items() if number]
     if not gone:
         return f"{count:,}, none ruled out"
@@ -106,7 +106,7 @@ def _times(report: "QueryReport", elapsed: float) -> list[tuple[str, str]]:
 
 
 def summary(query: "Query", elapsed: float) -> str:
-    """One line: rows, time, and what was pruned."""
+    """Summarize rows, time and what was skipped in one line."""
     report = query.report
     parts = [figures.amount(report.rows, "row") + (" (there are more)" if report.is_cut else "")]
     parts.append(figures.seconds(elapsed))
@@ -125,7 +125,7 @@ def summary(query: "Query", elapsed: float) -> str:
 
 
 def as_json(query: "Query", elapsed: float) -> dict[str, Any]:
-    """The report as plain data."""
+    """Convert the report to plain data."""
     from coprlake.language.outline import outline
 
     report = query.report

@@ -1,4 +1,4 @@
-"""What of a record is shown, where, and how: what the command line leaves open is settled here."""
+"""Which columns of a record are printed, where and in which format, including the defaults."""
 
 import sys
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "j
 
 @dataclass(frozen=True)
 class Shown:
-    """What of a record goes where, and how.
+    """The columns, the destination and the format of search results.
 
     Attributes:
         output: one of `OUTPUTS`.
         out: a file; None or ``-`` for standard output.
-        columns: what to write of a record.
-        are_columns_chosen: whether somebody named them.
-        has_context: whether the results have the two columns of a context.
+        columns: the columns to write.
+        are_columns_chosen: whether the user named the columns.
+        has_context: whether the results have the two columns that context adds.
     """
 
     output: str
@@ -36,12 +36,12 @@ class Shown:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a terminal shows it."""
+        """Whether the output goes to a terminal."""
         return self.out in (None, "-") and sys.stdout.isatty()
 
 
 def settled(table: "Table", output: str | None, out: str | None, columns: str | None, *, has_context: bool) -> Shown:
-    """Settle what was left open."""
+    """Choose the columns and the format if the command line does not."""
     from coprlake.cli.printing.search_output import SHOWN
     from coprlake.query.context import MATCH
     from coprlake.records import CONTENT, DAY
@@ -56,9 +56,7 @@ def settled(table: "Table", output: str | None, out: str | None, columns: str | 
         chosen = [name.strip() for name in columns.split(",") if name.strip()]
         unknown = [name for name in chosen if name not in names]
         if unknown or not chosen:
-            raise click.UsageError(
-                f"there is no column {unknown[0] if unknown else ''!r}; the table has {', '.join(names)}"
-            )
+            raise click.UsageError(f"no column {unknown[0] if unknown else ''!r}; the table has {', '.join(names)}")
     elif output in FOR_PEOPLE and CONTENT in names:
         chosen = [name for name in SHOWN if name in names] if output == "table" else [CONTENT]
     else:
@@ -69,7 +67,7 @@ def settled(table: "Table", output: str | None, out: str | None, columns: str | 
 
 
 def needed_columns(table: "Table", shown: Sequence[str]) -> list[str]:
-    """What has to be read: also the time, by which results are sorted, and the source, which parts contexts."""
+    """List the columns to read: those shown, the time for sorting, and the source for context."""
     from coprlake.query.resolving import time_column
     from coprlake.records import SOURCE, TIMESTAMP
 

@@ -1,4 +1,4 @@
-"""Values of Arrow columns as Python values that can be printed, whatever bytes they hold."""
+"""Converts Arrow columns to Python values that can be printed, whatever bytes they contain."""
 
 import json
 import math
@@ -17,14 +17,14 @@ def is_printed_as_text(kind: pa.DataType) -> bool:
 
 
 def raw_texts(column: pa.Array) -> list[bytes | None]:
-    """A column of text as the bytes it has: what another program wrote need not be UTF-8."""
+    """Return the raw bytes of a text column: what another program wrote may not be valid UTF-8."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return column.cast(pa.large_binary()).to_pylist()
 
 
 def values(column: pa.Array) -> list[Any]:
-    """A column as Python values; text that is no UTF-8 is mended, times are texts."""
+    """Convert a column to Python values, with invalid UTF-8 replaced and times as text."""
     if is_printed_as_text(column.type):
         try:
             found = column.to_pylist()
@@ -48,7 +48,7 @@ def _decoded(value: Any) -> Any:
 
 
 def moments(column: pa.Array, unit: str | None = None) -> list[str | None]:
-    """Times in ISO 8601 and UTC, all with as many digits as their unit has: they sort as texts too."""
+    """Format times as ISO 8601 in UTC, with all digits of their unit, so that they also sort as text."""
     from coprlake.segment.python_values import holds_only_datetimes, moment_texts
 
     if not holds_only_datetimes(column):
@@ -61,7 +61,7 @@ _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 6}
 
 
 def plain_values(column: pa.Array) -> list[Any]:
-    """A column as values that JSON knows."""
+    """Convert a column to values that JSON can represent."""
     kind, found = column.type, values(column)
     is_plain = is_printed_as_text(kind) or any(
         test(kind) for test in (pa.types.is_integer, pa.types.is_boolean, pa.types.is_timestamp)
@@ -70,7 +70,7 @@ def plain_values(column: pa.Array) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """What JSON knows: a value with all that is inside it."""
+    """Convert a value, and everything nested in it, to what JSON can represent."""
     if isinstance(value, datetime):
         return _moment(value)
     if isinstance(value, date | time):
@@ -91,13 +91,13 @@ def plain(value: Any) -> Any:
 
 
 def _moment(value: datetime) -> str:
-    """One that is inside of another value."""
+    """Format a time that is nested in another value."""
     utc = value if value.tzinfo is None else value.astimezone(UTC)
     return utc.replace(tzinfo=None).isoformat() + "Z"
 
 
 def cell(value: Any) -> str:
-    """One value as text: times in ISO 8601, maps and lists as JSON, a missing one as nothing."""
+    """Format a value as text: times as ISO 8601, maps and lists as JSON, null as an empty text."""
     if value is None:
         return ""
     if isinstance(value, str):

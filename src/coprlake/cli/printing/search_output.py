@@ -1,4 +1,4 @@
-"""The results of a search as they go out: each batch is written when it comes, and nothing is kept."""
+"""Writes search results in each output format, batch by batch, without keeping any."""
 
 import contextlib
 import csv
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from coprlake.predicate.predicates import Predicate
 
 SHOWN = (TIMESTAMP, LOGLEVEL, SOURCE, CONTENT)
-"""The columns of the table layout, as far as there are such."""
+"""The columns of the table format, if the table has them."""
 
 _MATCH, _GROUP = -2, -1
-"""Where the two columns stand that a context adds."""
+"""The indexes of the two columns that context adds."""
 _SEPARATOR = "--"
 _WIDEST = 32
 LEVEL_COLORS = {
@@ -40,22 +40,22 @@ LEVEL_COLORS |= {"WARNING": "33", "CRITICAL": "91;1", "ERR": "31;1"}
 
 
 class Writer(Protocol):
-    """Something that takes results."""
+    """A writer of search results."""
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take some."""
+        """Write a batch of records."""
 
     def close(self) -> None:
-        """There are no more."""
+        """Finish after the last batch."""
 
 
 def painted(text: str, code: str) -> str:
-    """The text in a colour."""
+    """Colour a text."""
     return f"\x1b[{code}m{text}\x1b[0m" if text else text
 
 
 def highlighted(text: str, spans: Sequence[tuple[int, int]], *, dim: bool = False) -> str:
-    """The text with these spans in the colour of a match; control characters are made harmless."""
+    """Highlight spans of a text, and make its control characters harmless."""
     text = harmless(text)
     pieces, end = [], 0
     for start, stop in spans:
@@ -65,14 +65,14 @@ def highlighted(text: str, spans: Sequence[tuple[int, int]], *, dim: bool = Fals
 
 
 class _Groups:
-    """Tells where records that stood together end and others begin."""
+    """Tells where one group of adjacent records ends and the next begins."""
 
     def __init__(self, has_context: bool) -> None:
         self._has_context = has_context
         self._last: tuple[Any, ...] | None = None
 
     def starts(self, batch: pa.RecordBatch) -> list[bool]:
-        """For each record whether a separator stands before it; none without a context."""
+        """Whether a separator precedes each record; never without context."""
         if not self._has_context:
             return [False] * batch.num_rows
         keys = [batch.columns[_GROUP], *([batch.column(SOURCE)] if SOURCE in batch.schema.names else [])]
@@ -84,14 +84,14 @@ class _Groups:
 
 
 class LinesWriter:
-    """The content alone, byte by byte as it is; several columns with tabs between them.
+    """Writes only the log line, byte for byte; several columns are separated by tabs.
 
     Args:
-        out: where to.
-        columns: what to write of a record.
+        out: the stream to write to.
+        columns: the columns to write.
         predicate: what to highlight; None for no colours.
         is_terminal: whether control characters must be made harmless.
-        has_context: whether the results have the two columns of a context.
+        has_context: whether the results have the two columns that context adds.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class LinesWriter:
         self._groups = _Groups(has_context)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Write some."""
+        """Write a batch of records."""
         lines = self._lines(batch)
         if self._has_context:
             separated = zip(self._groups.starts(batch), lines, strict=True)
@@ -130,7 +130,7 @@ class LinesWriter:
         return ["\t".join(p(cell(v)) for p, v in zip(paint, row, strict=True)).encode() for row in rows]
 
     def close(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing: every batch has been written."""
 
 
 def _painter(predicate: "Predicate | None") -> Any:
@@ -142,17 +142,17 @@ def _painter(predicate: "Predicate | None") -> Any:
 
 
 class TableWriter:
-    """Columns side by side for people: time, level, source, content.
+    """Writes aligned columns for people: time, level, source, content.
 
-    Widths are those of the first batch and grow as needed, because nothing waits for what comes later. A column but the
-    last has an end; the last one, the content as a rule, is never cut, and its further lines are indented.
+    Widths fit the first batch and grow as needed, since output does not wait for later batches. The last column,
+    usually the content, is never cut off, and its further lines are indented; the others are cut at a maximum width.
 
     Args:
-        out: where to.
-        columns: what to write of a record.
+        out: the stream to write to.
+        columns: the columns to write.
         predicate: what to highlight; None for no colours.
-        header: whether the names of the columns stand above them.
-        has_context: whether the results have the two columns of a context.
+        header: whether to write the names of the columns first.
+        has_context: whether the results have the two columns that context adds.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class TableWriter:
         self._groups = _Groups(has_context)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Write some."""
+        """Write a batch of records."""
         columns = [self._cells(batch, name) for name in self._columns]
         for place, texts in enumerate(columns):
             width = max([self._widths[place], *(min(len(text), _WIDEST) for text in texts)])
@@ -230,18 +230,18 @@ class TableWriter:
         return text if self._predicate is None or code == "0" else painted(text, code)
 
     def close(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing: every batch has been written."""
 
 
 class JsonWriter:
-    """One JSON object a line; what a record does not have is left out."""
+    """Writes one JSON object per line, without the fields that are null."""
 
     def __init__(self, out: IO[bytes], columns: Sequence[str]) -> None:
         self._out = out
         self._columns = columns
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Write some."""
+        """Write a batch of records."""
         names = self._columns
         encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
         lines = []
@@ -252,11 +252,11 @@ class JsonWriter:
         self._out.flush()
 
     def close(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing: every batch has been written."""
 
 
 class CsvWriter:
-    """Comma separated values with a header, as RFC 4180 has them but for plain line feeds."""
+    """Writes comma-separated values with a header, as in RFC 4180 but with plain line feeds."""
 
     def __init__(self, out: IO[bytes], columns: Sequence[str], is_terminal: bool) -> None:
         self._out = out
@@ -265,7 +265,7 @@ class CsvWriter:
         self._write_rows([columns])
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Write some."""
+        """Write a batch of records."""
         self._write_rows(zip(*(map(cell, values(batch.column(name))) for name in self._columns), strict=True))
 
     def _write_rows(self, rows: Any) -> None:
@@ -276,11 +276,11 @@ class CsvWriter:
         self._out.flush()
 
     def close(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing: every batch has been written."""
 
 
 class ParquetWriter:
-    """A Parquet file with the types of the table."""
+    """Writes a Parquet file with the column types of the table."""
 
     def __init__(self, out: IO[bytes], columns: Sequence[str], schema: pa.Schema) -> None:
         import pyarrow.parquet as pq
@@ -290,7 +290,7 @@ class ParquetWriter:
         self._writer: pq.ParquetWriter = pq.ParquetWriter(out, schema, compression="zstd")
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Write some."""
+        """Write a batch of records."""
         self._writer.write_batch(batch.select(self._columns))
 
     def close(self) -> None:
@@ -300,15 +300,15 @@ class ParquetWriter:
 
 @contextlib.contextmanager
 def destination(path: str | None) -> Iterator[IO[bytes]]:
-    """Where results go: standard output, or a file that is there when all of it is."""
+    """Open standard output, or a file that appears under its name only once it is complete."""
     if path is None or path == "-":
         yield sys.stdout.buffer
         return
     target = Path(path)
     if target.is_dir():
-        raise UsageError(f"{path}: this is a folder; name a file")
+        raise UsageError(f"{path}: is a folder; name a file")
     if not target.parent.is_dir():
-        raise UsageError(f"{path}: there is no folder {target.parent}")
+        raise UsageError(f"{path}: no such folder: {target.parent}")
     if target.exists() and not target.is_file():  # a pipe or a device, which must not be replaced
         with target.open("wb") as file:
             yield file
