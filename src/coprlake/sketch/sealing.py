@@ -26,14 +26,14 @@ from coprlake.sketch.token_map import DIRECT, LIST, PAYLOAD
 from coprlake.tokens.rules import RULES_VERSION
 
 _ENCODE_MARGIN_BITS = 18 * (1 << 16) + 64
-"""What one list can take at the most."""
+"""The most bits that one list can take."""
 _UNRANKED: Final = (1 << 32) - 1
-"""In the place of the rank of an own list, which follows from its token's minimal hash."""
+"""Placeholder for the rank of an own list, which follows from its token's minimal hash."""
 
 
 @dataclass
 class SealReport:
-    """What sealing made and how long each phase took."""
+    """The size of each part of a sealed sketch, and how long each phase of sealing took."""
 
     bytes_by_part: dict[str, int] = field(default_factory=dict)
     seconds_by_phase: dict[str, float] = field(default_factory=dict)
@@ -45,12 +45,12 @@ class SealReport:
 
     @property
     def seconds(self) -> float:
-        """The time of all phases."""
+        """The total time of all phases."""
         return sum(self.seconds_by_phase.values())
 
 
 class Ranking(NamedTuple):
-    """The distinct lists of a sketch in the order of their ranks, and the way back from a token's value to its rank.
+    """The distinct lists of a sketch in rank order, and the rank for each value of the token map.
 
     Lists from `first_own` on have one token each and no rank yet: `_rank_tokens` adds them.
     """
@@ -63,7 +63,7 @@ class Ranking(NamedTuple):
 
 @kernel
 def _collect(entries: U64Array, fingerprints: U32Array, values: U32Array) -> None:
-    """Write what the token map holds, in its order."""
+    """Copy the fingerprints and values of the token map, in its order."""
     count = 0
     for i in range(len(entries)):
         if entries[i] != np.uint64(0):
@@ -76,7 +76,7 @@ def _collect(entries: U64Array, fingerprints: U32Array, values: U32Array) -> Non
 def _arrange(
     fingerprints: U32Array, values: U32Array, indexes: I64Array, out_fingerprints: U32Array, out_values: U32Array
 ) -> None:
-    """Bring fingerprints and values into the order of the minimal hashes."""
+    """Put fingerprints and values into the order of the minimal hashes."""
     for i in range(len(fingerprints)):
         out_fingerprints[indexes[i]] = fingerprints[i]
         out_values[indexes[i]] = values[i]
@@ -84,7 +84,7 @@ def _arrange(
 
 @kernel
 def _rank_tokens(values: U32Array, ranking: Ranking, ranks: U32Array) -> None:
-    """Write the rank of each token's list; own lists get theirs, and their place in the ranking, in the tokens' order.
+    """Write the rank of each token's list; own lists are ranked here, in the order of their tokens.
 
     `values` are in the order of the minimal hashes.
     """
@@ -110,7 +110,7 @@ def _encode_lists(
     scratch: U16Array,
     stack: I64Array,
 ) -> int:
-    """Write the lists from `rank` on and their `offsets`; returns the first rank that found no room."""
+    """Write the lists from `rank` on and their `offsets`; returns the first rank that did not fit."""
     while rank < len(values):
         payload = i64(values[rank]) & PAYLOAD
         if values[rank] & DIRECT:
@@ -128,7 +128,7 @@ def _encode_lists(
 
 
 def _canonical_order(keys: U64Array, values: U32Array, sketch: MutableSketch) -> I64Array:
-    """The order of rising keys; lists with the same key, which are few, are ordered by their postings."""
+    """The order that sorts by key; the few lists with equal keys are sorted by their postings."""
     order = np.argsort(keys, kind="stable")
     rising = keys[order]
     borders = np.diff((rising[1:] == rising[:-1]).astype(np.int8), prepend=0, append=0)
@@ -141,10 +141,10 @@ def _canonical_order(keys: U64Array, values: U32Array, sketch: MutableSketch) ->
 
 
 def rank_lists(sketch: MutableSketch, values: U32Array, *, own_apart: bool) -> Ranking:
-    """Order all distinct lists by how many tokens refer to them; ties go by postings hash, then postings.
+    """Order all distinct lists by how many tokens refer to them, most first; ties by postings hash, then postings.
 
-    So the order follows from the content, and the same content gives the same bytes however it came about. With
-    `own_apart` the lists that only one token has are left out: their place is at the end, in the tokens' order.
+    The order depends only on the content, so the same content gives the same bytes however it was built. `own_apart`
+    leaves out lists that only one token has: they go at the end, in the order of their tokens.
     """
     lists = sketch.parts.lists
     direct = values[values & DIRECT != 0] & PAYLOAD
@@ -177,7 +177,7 @@ def _sample_offsets(offsets: I64Array, width: int, out: U64Array) -> None:
 
 
 def build_offset_samples(offsets: I64Array, list_words: int) -> U64Array:
-    """Where every LIST_INTERVAL-th list begins, in as few bits as such a position takes."""
+    """The start of every LIST_INTERVAL-th list, in as few bits as a position needs."""
     width = position_width(list_words)
     out = np.zeros(words_for(width * -(-(len(offsets) - 1) // LIST_INTERVAL)), np.uint64)
     _sample_offsets(offsets[:-1], width, out)
@@ -185,7 +185,7 @@ def build_offset_samples(offsets: I64Array, list_words: int) -> U64Array:
 
 
 def encode_lists(sketch: MutableSketch, values: U32Array) -> tuple[U64Array, I64Array]:
-    """The lists in the order of `values` as one bit sequence, and where each begins (and the last one ends)."""
+    """The lists in the order of `values` as one bit sequence, and where each starts (and the last one ends)."""
     offsets = np.zeros(len(values) + 1, np.int64)
     out = np.zeros(words_for(32 * len(values) + _ENCODE_MARGIN_BITS), np.uint64)
     scratch = np.zeros(max(sketch.posting_count, 1), np.uint16)
@@ -216,14 +216,14 @@ def encode(
     object_id: bytes = bytes(16),
     rules: int = RULES_VERSION,
 ) -> tuple[list[bytes], SealReport]:
-    """The pieces of the sealed sketch's file. The sketch itself is not changed.
+    """Encode the sketch as the pieces of a sealed file. The sketch itself does not change.
 
     Args:
-        sketch: any mutable sketch, also an empty one.
-        signature_bits: 1 to 32; one absent token in ``2 ** signature_bits`` is taken for a present one.
-        object_id: 16 bytes that the owner can tell this file by, such as the id of the data file it belongs to.
-        rules: the version of the token rules that made the fingerprints. Those of version 1 are written in format
-            1.0, as they always were; later ones in format 1.1.
+        sketch: any mutable sketch, even an empty one.
+        signature_bits: 1 to 32; one absent token in ``2 ** signature_bits`` passes for a present one.
+        object_id: 16 bytes by which the owner can recognize this file, such as the id of the data file it belongs to.
+        rules: the version of the token rules that made the fingerprints. Version 1 is written in format 1.0, as
+            it always was; later versions in format 1.1.
     """
     _check_options(signature_bits, object_id, rules)
     watch = _Stopwatch()
@@ -274,7 +274,7 @@ def _check_options(signature_bits: int, object_id: bytes, rules: int) -> None:
 
 
 def _counts(sketch: MutableSketch, ranking: Ranking, function: PerfectHash) -> dict[str, int]:
-    """The header's numbers that follow from the content."""
+    """The counts in the header, taken from the content."""
     return {
         "token_count": sketch.token_count,
         "list_count": len(ranking.values),
@@ -293,7 +293,7 @@ def seal(
     object_id: bytes = bytes(16),
     rules: int = RULES_VERSION,
 ) -> SealReport:
-    """Write the sealed form of `sketch` to `path`: complete and synced, or not at all. Arguments as of `encode`."""
+    """Write the sealed form of `sketch` to `path`: complete and synced, or not at all. Arguments as for `encode`."""
     pieces, report = encode(sketch, signature_bits=signature_bits, object_id=object_id, rules=rules)
     started = time.perf_counter()
     write_whole_file(Path(path), pieces)
@@ -302,11 +302,11 @@ def seal(
 
 
 def write_whole_file(path: Path, pieces: list[bytes]) -> None:
-    """Write a file under another name, sync it, and only then give it its own."""
+    """Write a file under a temporary name, sync it, and only then rename it."""
     if not path.parent.is_dir():
-        raise NotFoundError(f"{path.parent}: no such folder for {path.name}; make it first")
+        raise NotFoundError(f"{path.parent}: no such folder for {path.name}; create it first")
     if path.is_dir():
-        raise UsageError(f"{path}: is a folder; name a file to write")
+        raise UsageError(f"{path}: is a folder; give the name of a file to write")
     unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}.unfinished")
     try:
         with unfinished.open("wb") as file:
