@@ -235,7 +235,7 @@ def test_whoever_loses_its_files_to_a_vacuum_gets_a_conflict(
             self.remove(name)
 
     monkeypatch.setattr(Folder, "sync", meet_a_vacuum)
-    with pytest.raises(ConflictError, match="removed while it was written"):
+    with pytest.raises(ConflictError, match="removed while it was being written"):
         table.append(["lost"]) if job == "append" else table.optimize()
     monkeypatch.undo()
     assert DeltaTable(tmp_path / "logs").version() == version
