@@ -1,15 +1,15 @@
 """The bytes of files that are never changed in place: sketches and sidecars, copied into memory or mapped.
 
-A process that touches a mapped page behind the end of its file is killed by the system (SIGBUS), and no library can
-catch that for its caller. So a file that somebody else may change is never mapped: it is read at positions. Our own
-sketches and sidecars are written to a name of their own, synced, and renamed; nobody of ours writes into one again.
-What is left are accidents: ``rsync --inplace``, ``cp`` onto an existing file, a shell's ``>``.
+The system kills a process that touches a mapped page beyond the end of its file (SIGBUS), and no library can catch that
+for its caller. So a file that others may change is never mapped: it is read at offsets. We write our own sketches and
+sidecars under a temporary name, sync them, and rename them; we never write to one again. What remains are accidents:
+``rsync --inplace``, ``cp`` onto an existing file, a shell's ``>``.
 
-* Files are *copied* until the copies of this process take `COPY_BYTES`. A copy cannot be hurt: whatever happens to the
-  file, the bytes are those that the checksum was compared with.
-* Beyond that they are *mapped*, so that a table may have more sketches than there is memory. `is_cut_short` tells
-  whether a mapped file has become shorter; a search asks before it looks (`coprlake.storage.snapshot`). A file that is
-  truncated between the question and the look, within a second, still ends the process.
+* Files are *copied* until the copies of this process take `COPY_BYTES`. A copy is safe: whatever happens to the file,
+  the bytes are those that the checksum was compared with.
+* Beyond that they are *mapped*, so that the sketches of a table may be larger than memory. `is_cut_short` tells
+  whether a mapped file has become shorter; a search checks that before it reads (`coprlake.storage.snapshot`). A file
+  that is truncated between the check and the read, within a second, still ends the process.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 COPY_BYTES: Final = int(os.environ.get("COPRLAKE_SKETCH_COPY_BYTES", "").strip() or 256 * 1024 * 1024)
-"""What the copies of a process may take together; 0 maps everything."""
+"""The most that all copies of a process may take together; 0 maps everything."""
 
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _LIBC.mmap.restype = ctypes.c_void_p
@@ -36,7 +36,7 @@ _READ_BYTES: Final = 1 << 24
 
 
 class _Place(NamedTuple):
-    """Which file was mapped, whatever its name leads to by now."""
+    """Identifies the file that was mapped, whatever its name refers to now."""
 
     device: int
     inode: int
@@ -44,7 +44,7 @@ class _Place(NamedTuple):
 
 
 class CopyBudget:
-    """Counts the bytes of the copies; several threads may ask."""
+    """Counts the bytes of the copies; thread-safe."""
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
@@ -54,7 +54,7 @@ class CopyBudget:
 
     @property
     def used_bytes(self) -> int:
-        """What the copies take now."""
+        """The bytes that the copies take now."""
         return self._used_bytes - sum(self._returned)
 
     def take(self, size: int) -> bool:
@@ -68,7 +68,7 @@ class CopyBudget:
             return True
 
     def give_back(self, size: int) -> None:
-        """A copy is gone. It takes no lock, because the collector may call it in the middle of `take`."""
+        """Release the room of a copy. Takes no lock: the garbage collector may call this in the middle of `take`."""
         self._returned.append(size)
 
 
@@ -76,7 +76,7 @@ BUDGET: Final = CopyBudget(COPY_BYTES)
 
 
 def read_at(descriptor: int, size: int, offset: int = 0) -> npt.NDArray[np.uint8]:
-    """The bytes of a file from `offset` on, `size` of them or fewer if it ends before."""
+    """Read `size` bytes of a file from `offset` on, or fewer if it ends before."""
     out = np.empty(size, np.uint8)
     view, done = out.data, 0
     while done < size:
@@ -124,7 +124,7 @@ def _bytes_of(descriptor: int, may_copy: bool) -> memoryview:
 
 
 def _mapped(descriptor: int, place: _Place) -> memoryview:
-    """Python's own `mmap` keeps a descriptor for each file (before 3.13 there is no way to say otherwise)."""
+    """Map a file without `mmap.mmap`, which keeps a descriptor open for each file (always, before Python 3.13)."""
     address = _LIBC.mmap(None, place.size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
     if address is None or address == _MAP_FAILED:
         number = ctypes.get_errno()
@@ -136,7 +136,7 @@ def _mapped(descriptor: int, place: _Place) -> memoryview:
 
 
 _places: dict[int, _Place] = {}
-"""What is mapped, by address."""
+"""The mapped files by address."""
 
 
 def _unmap(address: int) -> None:
@@ -144,14 +144,14 @@ def _unmap(address: int) -> None:
 
 
 def is_mapped(data: memoryview | bytes) -> bool:
-    """Whether looking at the bytes looks into a file."""
+    """Whether the bytes are mapped from a file."""
     return isinstance(data, memoryview) and isinstance(data.obj, ctypes.Array)
 
 
 def is_cut_short(data: memoryview, path: str) -> bool:
-    """Whether the file that these bytes were mapped from, at `path`, has become shorter: then leave them alone.
+    """Whether the file that these bytes were mapped from, at `path`, has become shorter: then do not touch them.
 
-    A file that was replaced under its name is another one: what is mapped has no name any more and stays as it is.
+    If `path` is a different file now, the mapped one has lost its name and stays intact.
     """
     place = _places[ctypes.addressof(cast("ctypes.Array[ctypes.c_ubyte]", data.obj))]
     try:

@@ -106,7 +106,7 @@ def test_a_file_that_was_written_into_since_it_was_listed_is_refused(folder_of_p
     next(batches)
     file = folder_of_parquet / "a.parquet"
     os.utime(file, ns=(0, file.stat().st_mtime_ns + 10**9))
-    with pytest.raises(UnreadableDataError, match=r"a\.parquet.*changed meanwhile"):
+    with pytest.raises(UnreadableDataError, match=r"a\.parquet.*has changed since"):
         list(batches)
 
 

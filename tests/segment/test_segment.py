@@ -177,7 +177,7 @@ def test_an_abandoned_segment_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_other_columns_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="other columns"):
+    with pytest.raises(UsageError, match="different columns"):
         new_segment(tmp_path).append(pa.RecordBatch.from_pydict({"content": ["x"]}))
 
 

@@ -392,7 +392,7 @@ def test_fewer_own_lists_than_the_tokens_leave_are_refused() -> None:
 def test_verify_counts_the_tokens_with_own_lists(count: int) -> None:
     """These numbers take as many bits as the right one, 12: no size tells."""
     sketch = SealedSketch(with_header(sound(), own_list_count=count))
-    with pytest.raises(CorruptSketchError, match=f"{count} tokens with lists of their own, found 12") as caught:
+    with pytest.raises(CorruptSketchError, match=f"{count} tokens with own lists, found 12") as caught:
         sketch.verify()
     assert caught.value.section == "width_codes"
 

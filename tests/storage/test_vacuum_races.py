@@ -72,7 +72,7 @@ def test_a_file_that_is_removed_while_it_is_written_is_a_conflict(
         (tmp_path / "table" / name).unlink()
 
     monkeypatch.setattr("coprlake.files.Folder.sync", sync_and_lose)
-    with pytest.raises(ConflictError, match="removed while it was written"):
+    with pytest.raises(ConflictError, match="removed while it was being written"):
         table.append([record(0)])
     monkeypatch.undo()
     assert ids(table) == []

@@ -1,1 +1,1 @@
-"""How is a run of records written, found at once, and sealed into a data file with its sketch?"""
+"""How records are written, searched at once, and sealed into a data file with its sketch."""

@@ -1,8 +1,8 @@
-"""The batch assigner (paper 3): which open batch does a record join?
+"""The batch assigner (paper 3): which open batch a record joins.
 
-Records of one source go to one open batch, because neighbours of one source compress well and share tokens. Sources
-share a fixed number of slots, so what is open stays bounded however many sources there are. A batch that is full leaves
-its slot for good, and the slot begins a new one; so a batch never changes after it was indexed.
+Records of one source go to one open batch, because neighbouring records of a source compress well and share tokens.
+Sources share a fixed number of slots, so open batches stay bounded however many sources there are. A full batch leaves
+its slot for good, and the slot starts a new one, so a batch never changes after it was indexed.
 """
 
 import zlib
@@ -29,7 +29,7 @@ def record_bytes(batch: pa.RecordBatch) -> I64Array:
 
 
 def _has_lengths(kind: pa.DataType) -> bool:
-    """Whether a content column has lines: in a table of another writer it can have any type."""
+    """Whether a content column has lines: another writer's table can have any type there."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(
@@ -47,7 +47,7 @@ def _lengths(strings: pa.Array) -> pa.Array:
 
 
 class BatchAssigner:
-    """Cuts a stream of records into batches of about `batch_bytes`."""
+    """Splits a stream of records into batches of about `batch_bytes`."""
 
     def __init__(self, batch_bytes: int = BATCH_BYTES, slot_count: int = SLOT_COUNT) -> None:
         self._batch_bytes = batch_bytes
@@ -57,20 +57,20 @@ class BatchAssigner:
 
     @property
     def open_bytes(self) -> int:
-        """Raw bytes that wait in open batches."""
+        """The raw bytes in open batches."""
         return sum(self._sizes)
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
-        """Take records of one schema; yields the batches that became full by them."""
+        """Take records of one schema; yields the batches that they fill."""
         for slot, part in self._parts_by_slot(batch):
             yield from self._fill(slot, part)
 
     def open_batches(self) -> list[pa.RecordBatch]:
-        """What is not in a full batch yet."""
+        """The records that are not in a full batch yet."""
         return [piece for pieces in self._pieces for piece in pieces]
 
     def flush(self) -> Iterator[pa.Table]:
-        """Close what is open; the rests of several slots share a batch."""
+        """Close all open batches; what is left in several slots may share a batch."""
         rest: list[pa.RecordBatch] = []
         size = 0
         for slot in range(self._slot_count):
@@ -99,7 +99,7 @@ class BatchAssigner:
             yield slot, ordered.slice(start, end - start)
 
     def _slots(self, batch: pa.RecordBatch) -> int | I64Array:
-        """The slot of each record, or the one that all of them have."""
+        """The slot of each record, or one number if all share a slot."""
         if SOURCE not in batch.schema.names:
             return 0
         sources = batch.column(SOURCE)
@@ -114,7 +114,7 @@ class BatchAssigner:
         return int(slots[0]) if (slots == slots[0]).all() else slots
 
     def _slot_of(self, source: str | None) -> int:
-        """By hash: it needs no memory of sources, and a source that comes back finds its batch."""
+        """The slot by hash: no need to remember sources, and a source that returns finds its batch."""
         return zlib.crc32((source or "").encode("utf-8", "surrogatepass")) % self._slot_count
 
     def _fill(self, slot: int, batch: pa.RecordBatch) -> Iterator[pa.Table]:
@@ -135,7 +135,7 @@ class BatchAssigner:
 
 
 def _own_copy(piece: pa.RecordBatch) -> pa.RecordBatch:
-    """A slice keeps all of what it was cut from in memory; one that waits for long must not."""
+    """A copy if the slice is small: a slice keeps its whole parent in memory, and this one may wait for long."""
     if piece.get_total_buffer_size() < 2 * piece.nbytes:
         return piece
     return piece.take(pa.array(np.arange(piece.num_rows)))

@@ -1,4 +1,4 @@
-"""From the records of a batch to the tokens of its fields (design: every string column and attribute is indexed)."""
+"""Finds the tokens of each field in the records of a batch; every string column and attribute is indexed."""
 
 from collections.abc import Iterator, Mapping
 
@@ -20,7 +20,7 @@ from coprlake.tokens.scanner import BatchScanner
 
 
 def is_typed(kind: pa.DataType) -> bool:
-    """Whether a column of this type surely holds no text: numbers, truth values, times."""
+    """Whether a column of this type cannot hold text: numbers, booleans, times."""
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_temporal, pa.types.is_decimal)
     return any(test(kind) for test in tests)
 
@@ -30,7 +30,7 @@ def _is_plain_map(kind: pa.DataType) -> bool:
 
 
 def attribute_columns(attributes: pa.Array | pa.ChunkedArray) -> Iterator[tuple[str, pa.Array]]:
-    """The values of each key that occurs."""
+    """The values of each key that occurs in the map."""
     chunks = attributes.chunks if isinstance(attributes, pa.ChunkedArray) else [attributes]
     for chunk in chunks:
         if len(chunk) == chunk.null_count:
@@ -44,12 +44,12 @@ def attribute_columns(attributes: pa.Array | pa.ChunkedArray) -> Iterator[tuple[
         found, starts = np.unique(np.asarray(keys.indices)[order], return_index=True)
         ends = [*starts[1:].tolist(), len(order)]
         for key, start, end in zip(found.tolist(), starts.tolist(), ends, strict=True):
-            name = keys.dictionary[key].as_py().decode("utf-8", "surrogateescape")  # another writer's need not be valid
+            name = keys.dictionary[key].as_py().decode("utf-8", "surrogateescape")  # other writers' keys may be invalid
             yield name, items.take(pa.array(order[start:end]))
 
 
 class BatchIndexer:
-    """Finds the tokens of batch after batch, and keeps the list of the fields that it met.
+    """Finds the tokens of batch after batch, and keeps a list of the fields it met.
 
     Args:
         plan: what is indexed, and how.
@@ -67,7 +67,7 @@ class BatchIndexer:
         self.complete = True
 
     def tokens(self, batch: pa.Table) -> Iterator[U32Array]:
-        """The fingerprints of each field; each array is valid until the next."""
+        """The fingerprints of each field; each array is valid until the next one."""
         for name, column in (*zip(batch.schema.names, batch.columns, strict=True), *self._constants.items()):
             if is_text(column.type):
                 yield self._scan(name, column)
@@ -82,7 +82,7 @@ class BatchIndexer:
                 self._note(name, UNINDEXED)
 
     def describe(self, name: str, data_bytes: int, row_count: int, batch_count: int, raw_bytes: int) -> Description:
-        """What the sidecar will say of the data file."""
+        """The sidecar's description of the data file."""
         typed = sorted(self.typed)
         name = name.rpartition("/")[2]
         return Description(name, data_bytes, row_count, batch_count, raw_bytes, self.fields, typed, self.complete)
@@ -95,7 +95,7 @@ class BatchIndexer:
         return scanner.scan(values, name, grams=grams, whole_values=whole_values, rules=self._plan.rules)
 
     def _scan_inside(self, name: str, column: pa.Array | pa.ChunkedArray) -> Iterator[U32Array]:
-        """All text inside of a nested column, under the name of the column; other values are not indexed."""
+        """All text inside a nested column, under the name of the column; other values are not indexed."""
         kinds = [kind for kind in leaf_types(column.type) if not pa.types.is_null(kind)]
         if not all(is_text(kind) or is_typed(kind) for kind in kinds):
             self._note(name, UNINDEXED)
@@ -120,7 +120,7 @@ class BatchIndexer:
 
 
 def planned_kind(name: str, plan: IndexPlan) -> str:
-    """How a field is indexed by a plan, in the words of a description."""
+    """How a plan indexes a field, as a name from `KINDS`."""
     grams = name == CONTENT or name in plan.gram_fields
     return kind_of(Indexed(field_rules(plan.rules, grams=grams), whole_values=name != CONTENT))
 

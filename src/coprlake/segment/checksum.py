@@ -1,4 +1,4 @@
-"""A checksum that is as fast as memory: so that a sketch can be checked whole before it is first trusted."""
+"""A checksum as fast as memory, so that a whole sketch can be checked before it is first trusted."""
 
 from typing import Final
 
@@ -15,8 +15,8 @@ _SHIFT: Final = np.uint64(29)
 def checksum(words: U64Array) -> np.uint64:
     """Four lanes of ``lane = (lane ^ word) * PRIME``, mixed at the end.
 
-    Each step is a bijection of the lane and of the word: words that differ in one place never have the same sum, and
-    others with a chance of 2 ** -64. Four lanes, because a multiplication waits for the one before it.
+    Each step is a bijection of the lane and of the word: inputs that differ in one word never have the same sum; others
+    do with probability 2 ** -64. Four lanes, because each multiplication waits for the one before it.
     """
     a, b, c, d = _SEEDS[0], _SEEDS[1], _SEEDS[2], _SEEDS[3]
     whole = len(words) // 4 * 4

@@ -1,9 +1,9 @@
-"""Column chunks as the footer of a Parquet file describes them: where they lie, and what times they span.
+"""Column chunks as the footer of a Parquet file describes them: where they are, and what times they span.
 
-Arrow reads footers too, but its description of a column chunk is closed to us: asked about a chunk whose statistics are
-damaged it ends the process, because the error is thrown where Python cannot catch it. So the few numbers that we need
-are read here, from the footer's bytes (Thrift's compact protocol; parquet.thrift names the fields). A footer that makes
-no sense leaves its numbers unknown, and Arrow says what is wrong with it as soon as data is read.
+Arrow reads footers too, but we cannot use its description of a column chunk: if the statistics of a chunk are damaged,
+asking for them ends the process, because the error is thrown where Python cannot catch it. So we read the few numbers
+that we need from the footer's bytes (Thrift's compact protocol; parquet.thrift names the fields). If a footer makes no
+sense, its numbers stay unknown, and Arrow reports what is wrong with it as soon as data is read.
 """
 
 from typing import Final
@@ -18,7 +18,7 @@ UNKNOWN: Final = -1
 CHUNK: Final = np.dtype(
     [
         ("codec", np.int64),
-        ("encodings", np.int64),  # a bit for each
+        ("encodings", np.int64),  # one bit per encoding
         ("uncompressed_bytes", np.int64),
         ("compressed_bytes", np.int64),
         ("data_page_offset", np.int64),
@@ -29,7 +29,7 @@ CHUNK: Final = np.dtype(
         ("maximum", np.int64),
     ]
 )
-"""One chunk: a column in a row group. What is not stated is `UNKNOWN`."""
+"""One chunk: a column in a row group. Values that the footer does not state are `UNKNOWN`."""
 
 _WIDTH: Final = 10
 (
@@ -49,14 +49,14 @@ _STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _M
 """Thrift's types."""
 
 _BROKEN: Final = -1
-"""The position behind something that cannot be read."""
+"""Returned instead of the end position if something cannot be read."""
 
 _DEEPEST: Final = 32
-"""How deep structures may nest; in footers they nest five deep."""
+"""The maximum nesting depth of structures; footers nest five deep."""
 
 
 def column_chunks(footer: U8Array, place: int, row_group_count: int) -> npt.NDArray[np.void]:
-    """What the footer says of one column, an element for each row group; all unknown if it cannot be understood."""
+    """What the footer says about one column, one element per row group; all `UNKNOWN` if it cannot be parsed."""
     chunks = np.full((row_group_count, _WIDTH), UNKNOWN, np.int64)
     if _read_footer(footer, place, chunks, np.empty((_DEEPEST, 3), np.int64)) != row_group_count:
         chunks[:] = UNKNOWN
@@ -65,7 +65,7 @@ def column_chunks(footer: U8Array, place: int, row_group_count: int) -> npt.NDAr
 
 @cold_kernel
 def _read_footer(data: U8Array, place: int, chunks: I64Array, frames: I64Array) -> int:
-    """Fill in the chunks of a column; how many row groups there are, or `_BROKEN`."""
+    """Fill in the chunks of a column; returns the number of row groups, or `_BROKEN`."""
     at, number, group_count = 0, 0, 0
     while True:
         at, number, kind = _field(data, at, number)
@@ -176,9 +176,9 @@ def _read_encodings(data: U8Array, at: int, chunk: I64Array) -> int:
 
 @cold_kernel
 def _read_statistics(data: U8Array, at: int, value_bytes: int, chunk: I64Array, frames: I64Array) -> int:
-    """Null count and range: that of whole numbers, from the older fields (1, 2) only where the newer are missing."""
+    """Read the null count and the range of integers, from the older fields (1, 2) only if both newer are missing."""
     number = 0
-    old_maximum, old_minimum, maximum, minimum = _BROKEN, _BROKEN, _BROKEN, _BROKEN  # where they begin
+    old_maximum, old_minimum, maximum, minimum = _BROKEN, _BROKEN, _BROKEN, _BROKEN  # where they start
     while True:
         at, number, kind = _field(data, at, number)
         if at == _BROKEN:
@@ -217,7 +217,7 @@ def _read_statistics(data: U8Array, at: int, value_bytes: int, chunk: I64Array, 
 
 @kernel
 def _whole_number(data: U8Array, at: int, size: int) -> int:
-    """A number of four or eight bytes, least first, with a sign."""
+    """A signed little-endian number of four or eight bytes."""
     value = i64(0)
     for place in range(size):
         value |= i64(data[at + place]) << i64(8 * place)
@@ -228,7 +228,7 @@ def _whole_number(data: U8Array, at: int, size: int) -> int:
 
 @kernel
 def _field(data: U8Array, at: int, number: int) -> tuple[int, int, int]:
-    """The header of a field, behind field `number`: where its value begins, its number and type."""
+    """Read the header of the field after field `number`: where its value starts, its number and type."""
     if at >= len(data):
         return _BROKEN, 0, 0
     head = i64(data[at])
@@ -244,7 +244,7 @@ def _field(data: U8Array, at: int, number: int) -> tuple[int, int, int]:
 
 @kernel
 def _list_header(data: U8Array, at: int) -> tuple[int, int, int]:
-    """Where the first element begins, the type of the elements, and how many there are; each takes a byte or more."""
+    """Where the first element starts, the type of the elements, and their number; each takes a byte or more."""
     if at >= len(data):
         return _BROKEN, 0, 0
     head = i64(data[at])
@@ -261,7 +261,7 @@ def _list_header(data: U8Array, at: int) -> tuple[int, int, int]:
 
 @kernel
 def _varint(data: U8Array, at: int) -> tuple[int, int]:
-    """The position behind a number of seven bits a byte, and the number, as 64 bits with a sign."""
+    """The end position of a number with seven bits per byte, and the number, as a signed 64-bit integer."""
     value, shift = i64(0), 0
     while shift < 64:
         if at >= len(data):
@@ -277,17 +277,17 @@ def _varint(data: U8Array, at: int) -> tuple[int, int]:
 
 @kernel
 def _zigzag(data: U8Array, at: int) -> tuple[int, int]:
-    """The same for a number whose lowest bit is its sign."""
+    """Like `_varint`, for a number whose lowest bit is its sign."""
     at, value = _varint(data, at)
     return at, ((value >> 1) & 0x7FFFFFFFFFFFFFFF) ^ -(value & 1)
 
 
 @cold_kernel
 def _skip(data: U8Array, at: int, kind: int, frames: I64Array) -> int:
-    """The position behind a value of this type, however deep it nests; `frames` is scratch space.
+    """The end position of a value of this type, however deep it nests; `frames` is scratch space.
 
-    A frame is an open structure, or a list with its two types (keys and values in turn, equal but for maps) and how
-    many elements are left.
+    A frame is an open structure, or a list with its two types (keys and values in turn, equal except in maps) and the
+    number of elements left.
     """
     depth = 0
     while True:
@@ -329,7 +329,7 @@ def _skip(data: U8Array, at: int, kind: int, frames: I64Array) -> int:
                 kind = frames[top, 1] if frames[top, 2] % 2 == 0 else frames[top, 0]
                 if kind == _STOP:
                     return _BROKEN
-                if kind in (_TRUE, _FALSE):  # in a list they take a byte
+                if kind in (_TRUE, _FALSE):  # in a list, booleans take a byte
                     kind = _BYTE
         if kind == _STOP:
             return at
@@ -346,7 +346,7 @@ def _skip_scalar(data: U8Array, at: int, kind: int) -> int:
         size = 1
     elif kind == _DOUBLE:
         size = 8
-    elif kind not in (_TRUE, _FALSE):  # those two are their type
+    elif kind not in (_TRUE, _FALSE):  # the type of a boolean field is its value
         return _BROKEN
     if at == _BROKEN or not 0 <= size <= len(data) - at:
         return _BROKEN

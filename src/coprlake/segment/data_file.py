@@ -1,4 +1,4 @@
-"""The data file of a segment: plain Parquet, one row group a batch, in the encodings that pay."""
+"""The data file of a segment: plain Parquet, one row group per batch, with the encodings that pay off."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,11 +13,11 @@ from coprlake.records import CONTENT
 from coprlake.text.text_types import is_text
 
 WHOLE_BATCH: Final = 1 << 30
-"""More rows than a batch can have: a row group is never cut."""
+"""More rows than a batch can have, so that a row group is never split."""
 
 
 def storage_schema(schema: pa.Schema) -> pa.Schema:
-    """How records lie in the file: plain types, so that every engine reads them."""
+    """How records are stored in the file: plain types, so that every engine can read them."""
     return pa.schema([(field.name, _plain(field.type)) for field in schema])
 
 
@@ -28,10 +28,10 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 def writer_options(schema: pa.Schema, level: int) -> dict[str, Any]:
     """The settings of the Parquet writer.
 
-    The content is plain: delta encodings by prefix would take 4 % less behind zstd, but plain pages are read faster by
-    every engine, and can be searched before they are decoded. Times are delta-encoded by difference. What remains is
-    mostly repetition, for which dictionaries are best. Statistics are kept of what can be compared usefully, which text
-    cannot.
+    The content uses plain encoding: with zstd, prefix delta encoding would take 4 % less, but every engine reads plain
+    pages faster, and they can be searched before they are decoded. Times use delta encoding. The other columns are
+    mostly repetition, for which dictionaries are best. Statistics cover columns where comparing is useful, which it is
+    not for text.
     """
     encodings: dict[str, str] = {}
     for field in schema:
@@ -46,7 +46,7 @@ def writer_options(schema: pa.Schema, level: int) -> dict[str, Any]:
         "use_dictionary": [path for path in _leaf_paths(schema) if path not in encodings],
         "column_encoding": encodings,
         "write_statistics": compared or False,
-        "store_schema": False,  # Arrow's own schema in the footer costs every opening, and says nothing more
+        "store_schema": False,  # Arrow's own schema in the footer slows down every open and adds nothing
         "data_page_size": 1 << 24,
     }
 
@@ -75,7 +75,7 @@ class DataFileWriter:
             self._writer.write_table(batch.cast(self.schema), row_group_size=WHOLE_BATCH)
 
     def close(self) -> None:
-        """Write the footer; the file is complete then."""
+        """Write the footer, which completes the file."""
         with self._storage_errors():
             self._writer.close()
             self._sink.close()
@@ -88,10 +88,10 @@ class DataFileWriter:
             raise storage_error(self._path, error) from error
 
     def abandon(self) -> None:
-        """Let go of the file, complete or not."""
+        """Release the file, complete or not."""
         with suppress(OSError, pa.ArrowException):
             self._writer.close()
-        self._writer.is_open = False  # or else it tries again, and complains, when it is collected
+        self._writer.is_open = False  # otherwise it tries again when garbage-collected, and complains
         with suppress(OSError, pa.ArrowException):
             self._sink.close()
 
@@ -100,7 +100,7 @@ def written_bytes(folder: Folder, name: str) -> int:
     """The size of a data file that was just written.
 
     Raises:
-        ConflictError: somebody removed it meanwhile.
+        ConflictError: the file was removed in the meantime.
     """
     entry = folder.entry(name)
     if entry is None:
@@ -110,11 +110,11 @@ def written_bytes(folder: Folder, name: str) -> int:
 
 @contextmanager
 def removals_noticed(folder: Folder, name: str) -> Iterator[None]:
-    """Make a `ConflictError` of the error for a file that is gone: whoever is inside has just written it.
+    """Turn `NotFoundError` into `ConflictError` while writing: a file that was just written has been removed.
 
     Args:
-        folder: the table's.
-        name: of the data file that is written, with its sidecar.
+        folder: the table's folder.
+        name: the data file that is written, with its sidecar.
     """
     try:
         yield
@@ -124,6 +124,6 @@ def removals_noticed(folder: Folder, name: str) -> Iterator[None]:
 
 def _removed(folder: Folder, name: str) -> ConflictError:
     return ConflictError(
-        f"{folder.path(name)}: the file was removed while it was written, perhaps by a vacuum; nothing was "
-        "committed, try again"
+        f"{folder.path(name)}: the file was removed while it was being written, perhaps by a vacuum; nothing "
+        "was committed, try again"
     )

@@ -11,20 +11,20 @@ from coprlake.records import INT96_UNIT
 from coprlake.segment.column_chunks import column_chunks
 
 _TAIL_BYTES: Final = 64 << 10
-"""How much of the end is read at once; few footers are longer."""
+"""The number of bytes read from the end of the file at first; few footers are longer."""
 _FRAME_BYTES: Final = 8
-"""The length of the footer and the magic number, behind it."""
+"""The footer's length and the magic number, which follow it."""
 
 
 class Footer:
-    """A footer that was read.
+    """The footer of an open file.
 
-    Arrow's own description (`FileMetaData`) stays inside, because asking it about a column chunk may end the process
+    Arrow's own description (`FileMetaData`) stays private, because asking it about a column chunk may end the process
     (`coprlake.segment.column_chunks`).
 
     Args:
         source: the open file.
-        size: its bytes.
+        size: its size in bytes.
 
     Raises:
         OSError, pa.ArrowException: it is not the footer of a Parquet file.
@@ -46,17 +46,17 @@ class Footer:
 
     @property
     def row_count(self) -> int:
-        """Rows of the file."""
+        """The number of rows in the file."""
         return int(self._metadata.num_rows)
 
     @property
     def batch_count(self) -> int:
-        """Row groups of the file."""
+        """The number of row groups in the file."""
         return int(self._metadata.num_row_groups)
 
     @property
     def columns(self) -> pq.ParquetSchema:
-        """The columns as they are stored: members of nested ones each have a place of their own."""
+        """The columns as stored: each member of a nested column is a separate one."""
         return self._metadata.schema
 
     @property
@@ -65,11 +65,11 @@ class Footer:
         return self._metadata
 
     def rows_of(self, batch: int) -> int:
-        """Rows of a row group."""
+        """The number of rows in a row group."""
         return int(self._metadata.row_group(batch).num_rows)
 
     def chunks(self, place: int) -> npt.NDArray[np.void]:
-        """The chunks of the column at this place among the stored ones, by row group."""
+        """The chunks of the stored column at index `place`, by row group."""
         found = self._chunks.get(place)
         if found is None:
             found = self._chunks[place] = column_chunks(self._bytes, place, self.batch_count)

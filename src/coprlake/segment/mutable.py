@@ -1,8 +1,8 @@
 """The mutable segment: takes records, finds them at once, and is sealed into a data file and its sidecar.
 
-A batch is indexed and compressed when it is full, and is then never touched again; so the sketch needs no rebuilding at
-seal. Batches that are still open are few and in memory: a search looks through them. Memory is bounded by the slots of
-the assigner and the limit of the sketch, however long the segment grows.
+A batch is indexed and compressed when it is full, and never touched again, so sealing does not rebuild the sketch.
+The few batches that are still open are in memory, and a search scans them. The assigner's slots and the sketch's limit
+bound the memory, however long the segment grows.
 """
 
 import os
@@ -54,8 +54,8 @@ class SegmentOptions:
     gram_fields: frozenset[str] = frozenset()
     rules: RuleSet | str | None = None  # None: those of the table
     signature_bits: int | None = None  # None: whole fingerprints for a small segment, which can be merged
-    searchable: bool = True  # False: records are found after the seal only, which saves a temporary file
-    scratch_folder: str | None = None  # None: the system's folder for temporary files
+    searchable: bool = True  # False: records are found only after sealing, which saves a temporary file
+    scratch_folder: str | None = None  # None: the system's temporary folder
 
 
 @dataclass(repr=False)
@@ -89,10 +89,10 @@ class MutableSegment:
 
     Args:
         folder: the table's folder.
-        name: the data file to be, relative to it.
+        name: the data file to write, relative to the folder.
         schema: the columns of every batch that is appended.
-        options: see there.
-        constants: the values of columns that all records share and the file does not have: those of the partition.
+        options: see `SegmentOptions`.
+        constants: the values of the partition columns, which all records share and which are not in the file.
     """
 
     def __init__(
@@ -123,17 +123,17 @@ class MutableSegment:
 
     @property
     def batch_count(self) -> int:
-        """Closed batches."""
+        """The number of closed batches."""
         return len(self._times)
 
     @property
     def memory_bytes(self) -> int:
-        """What the sketch and the open batches take."""
+        """The memory that the sketch and the open batches take."""
         return self._sketch.memory_bytes + self._assigner.open_bytes
 
     @property
     def is_full(self) -> bool:
-        """Whether no more records should come: postings are numbers of 16 bits."""
+        """Whether no more records should be added: postings have 16 bits."""
         return self.batch_count + 2 * self.options.slot_count >= POSTING_LIMIT
 
     def append(self, batch: pa.RecordBatch, raw_bytes: int | None = None) -> None:
@@ -141,13 +141,13 @@ class MutableSegment:
 
         Args:
             batch: records of the segment's schema.
-            raw_bytes: what they took where they came from; by default the size of their lines.
+            raw_bytes: their size in their source; by default the size of their lines.
         """
         with self._lock:
             if not self._is_open:
-                raise UsageError(f"{self.name}: the segment is sealed; begin a new one")
+                raise UsageError(f"{self.name}: the segment is sealed; start a new one")
             if batch.schema != self.schema:
-                raise UsageError(f"{self.name}: the records have other columns than the segment; begin a new one")
+                raise UsageError(f"{self.name}: the records have different columns than the segment; start a new one")
             self.raw_bytes += int(record_bytes(batch).sum()) if raw_bytes is None else raw_bytes
             self.row_count += batch.num_rows
             started = time.perf_counter()
@@ -157,10 +157,10 @@ class MutableSegment:
                 self._close_batch(closed)
 
     def view(self) -> "MutableView":
-        """All records of this moment, to be searched."""
+        """A view for searching all records added so far."""
         with self._lock:
             if self._scratch is None:
-                raise UsageError(f"{self.name}: the segment was begun without being searchable")
+                raise UsageError(f"{self.name}: the segment was started with searchable=False")
             return MutableView(self, self._scratch, list(self._times), self._assigner.open_batches())
 
     def candidates(self, program: Program, batch_count: int) -> I64Array:
@@ -172,20 +172,20 @@ class MutableSegment:
             return found[found < batch_count]
 
     def profile(self) -> Profile:
-        """What the sketch knows at this moment; open batches may have fields that it has not met."""
+        """The fields in the sketch so far; open batches may have fields that are not in it yet."""
         with self._lock:
             return profile_of(self._indexer.fields, self._indexer.typed, complete=False)
 
     def seal(self) -> SegmentReport:
-        """Close all batches, and write data file and sidecar: both complete and synced.
+        """Close all batches, and write the data file and the sidecar, both complete and synced.
 
         Raises:
-            ConflictError: somebody removed one of them meanwhile.
+            ConflictError: one of them was removed in the meantime.
         """
         with self._lock:
             if not self._is_open:
                 raise UsageError(f"{self.name}: the segment is sealed already")
-            self._is_open = False  # also if that fails: what was flushed is nowhere else
+            self._is_open = False  # even if this fails: what was flushed is nowhere else
             try:
                 for batch in self._assigner.flush():
                     self._close_batch(batch)
@@ -199,7 +199,7 @@ class MutableSegment:
                 pa.default_memory_pool().release_unused()
 
     def abandon(self) -> None:
-        """Remove whatever was written; the records are gone."""
+        """Remove all files written; the records are lost."""
         with self._lock:
             self._is_open = False
             self._sketch.close()
@@ -268,7 +268,7 @@ class MutableSegment:
 
 
 class MutableView:
-    """The records that a mutable segment had at one moment; it may go on and even be sealed meanwhile."""
+    """The records of a mutable segment at one moment; the segment may grow or be sealed in the meantime."""
 
     def __init__(
         self,
@@ -290,23 +290,23 @@ class MutableView:
 
     @property
     def batch_count(self) -> int:
-        """Closed batches, and the pieces of open ones."""
+        """The number of closed batches and pieces of open ones."""
         return len(self._times)
 
     def candidates(self, program: Program) -> I64Array:
-        """What the sketch leaves, and all that is open."""
+        """The closed batches that the sketch does not rule out, and all open ones."""
         closed = self._segment.candidates(program, self._closed_count)
         return np.concatenate([closed, np.arange(self._closed_count, self.batch_count)])
 
     def times(self, column: str = TIMESTAMP) -> tuple[I64Array, I64Array]:
-        """First and last time of each batch; only those of the timestamp are known."""
+        """The first and last time of each batch; known only for the timestamp column."""
         if column != TIMESTAMP:
             return np.full(self.batch_count, ALWAYS[0]), np.full(self.batch_count, ALWAYS[1])
         both = np.array(self._times, np.int64).reshape(-1, 2)
         return both[:, 0], both[:, 1]
 
     def read(self, batch: int, columns: Sequence[str]) -> pa.Table:
-        """Some columns of a batch."""
+        """The given columns of a batch, as far as it has them."""
         if batch < self._closed_count:
             records = self._scratch.read(batch)
         else:
@@ -316,5 +316,5 @@ class MutableView:
         return records.select([name for name in columns if name in records.schema.names])
 
     def stored_bytes(self, batch: int, columns: Sequence[str]) -> int:
-        """The size in the temporary file, 0 for what is in memory; columns are not told apart."""
+        """The size of the batch in the temporary file, whatever the columns; 0 for a batch in memory."""
         return self._scratch.stored_bytes(batch) if batch < self._closed_count else 0

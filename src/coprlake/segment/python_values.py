@@ -1,7 +1,7 @@
-"""Arrow columns as Python values, also those that Python cannot hold as they are.
+"""Arrow columns as Python values, including those that Python cannot represent.
 
-A datetime has the years 1 to 9999; Arrow's times have 64 bits. A string of Python's is valid Unicode; what another
-program wrote as text need not be. Neither may end a search.
+A datetime covers the years 1 to 9999; Arrow's times have 64 bits. A Python string is valid Unicode; text from another
+program may not be. Neither may end a search.
 """
 
 from datetime import UTC, date, datetime, timedelta
@@ -20,7 +20,7 @@ LAST_MICROSECOND: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROS
 FIRST_DAY, LAST_DAY = ((day - date(1970, 1, 1)).days for day in (date.min, date.max))
 _CYCLE_YEARS: Final = 400
 _CYCLE_MICROSECONDS: Final = 146_097 * 86_400 * 10**6
-"""After 400 years the calendar repeats itself."""
+"""The calendar repeats every 400 years."""
 
 
 def is_datetime(microseconds: int) -> bool:
@@ -29,7 +29,7 @@ def is_datetime(microseconds: int) -> bool:
 
 
 def datetime_of(microseconds: int) -> datetime | None:
-    """The time as a datetime; None if none can hold it."""
+    """The time as a datetime; None if it does not fit."""
     return _EPOCH + timedelta(microseconds=microseconds) if is_datetime(microseconds) else None
 
 
@@ -47,7 +47,7 @@ def rows_of(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     """The rows as dicts; see `python_values`."""
     try:
         found: list[dict[str, Any]] = batch.to_pylist()
-    except (OverflowError, ValueError):  # of which UnicodeDecodeError is one
+    except (OverflowError, ValueError):  # UnicodeDecodeError is a ValueError
         names = batch.schema.names
         columns = [python_values(column) for column in batch.columns]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
@@ -57,8 +57,8 @@ def rows_of(batch: pa.RecordBatch) -> list[dict[str, Any]]:
 def python_values(column: pa.Array) -> list[Any]:
     """The values of a column.
 
-    A time that no datetime can hold is the number of microseconds since 1970; inside of lists, structs and maps all
-    times of such a column are. Bytes that are not UTF-8 become U+FFFD.
+    A time that does not fit in a datetime becomes the number of microseconds since 1970; in lists, structs and maps,
+    all times of the column become numbers then. Bytes that are not UTF-8 become U+FFFD.
     """
     try:
         found: list[Any] = column.to_pylist()
@@ -80,7 +80,7 @@ def _time(value: pa.Scalar, microseconds: int | None) -> Any:
 
 
 def decoded(value: Any) -> Any:
-    """The value with text in the place of bytes, also inside of it."""
+    """The value with bytes decoded to text, at any depth."""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     if isinstance(value, list):
@@ -93,7 +93,7 @@ def decoded(value: Any) -> Any:
 
 
 def _bare(column: pa.Array) -> pa.Array:
-    """The column with bytes in the place of text, and numbers in the place of times."""
+    """The column with bytes instead of text and numbers instead of times."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if pa.types.is_dictionary(column.type):
@@ -118,11 +118,11 @@ def _bare_type(kind: pa.DataType) -> pa.DataType:
 
 
 def moment_texts(column: pa.Array, digits: int) -> list[str | None]:
-    """Times in ISO 8601 and UTC, also those outside of the years 1 to 9999."""
+    """Times in ISO 8601 and UTC, including those outside the years 1 to 9999."""
     return [None if number is None else iso_text(number, digits) for number in microseconds_of(column).to_pylist()]
 
 
 def holds_only_datetimes(column: pa.Array) -> bool:
-    """Whether all times of a column are ones that a datetime can hold."""
+    """Whether a datetime can hold all times of a column."""
     numbers = np.asarray(microseconds_of(column).fill_null(0))
     return not len(numbers) or (is_datetime(int(numbers.min())) and is_datetime(int(numbers.max())))

@@ -1,4 +1,4 @@
-"""Closed batches of a mutable segment, where a search can read them before the data file is complete."""
+"""The closed batches of a mutable segment, for searches before the data file is complete."""
 
 import os
 import tempfile
@@ -13,10 +13,10 @@ _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 class ScratchFile:
-    """A temporary file of batches, each of them a stream in Arrow's own format.
+    """A temporary file of batches, each a stream in Arrow's own format.
 
-    A Parquet file can only be read when its footer is written, at seal. Keeping the batches in memory until then would
-    cost as much memory as the segment is large. The file has no name: the system removes it with its last user.
+    A Parquet file can be read only once sealing has written its footer. Keeping the batches in memory until then would
+    take as much memory as the segment is large. The file has no name: the system removes it with its last user.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
@@ -31,7 +31,7 @@ class ScratchFile:
         self._offsets = [0]
 
     def append(self, batch: pa.Table) -> None:
-        """Add a batch; it has the next number."""
+        """Add a batch; it gets the next number."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema, options=_OPTIONS) as stream:
             stream.write_table(batch)
@@ -40,7 +40,7 @@ class ScratchFile:
         self._offsets.append(self._offsets[-1] + data.size)
 
     def _write(self, data: pa.Buffer) -> None:
-        """All of it: a write may do less, and a full disk must not go unnoticed."""
+        """Write all bytes: one call may write fewer, and a full disk must not go unnoticed."""
         view = memoryview(data)
         done = 0
         while done < len(view):
@@ -51,7 +51,7 @@ class ScratchFile:
         return self._offsets[number + 1] - self._offsets[number]
 
     def read(self, number: int) -> pa.Table:
-        """A batch by its number; several threads may read, also while another appends."""
+        """A batch by its number; several threads may read, even while another appends."""
         start, end = self._offsets[number], self._offsets[number + 1]
         try:
             data = os.pread(self._descriptor, end - start, start)

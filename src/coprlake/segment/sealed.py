@@ -1,4 +1,4 @@
-"""The sealed segment: a data file that is read by row groups, and the sidecar that says which."""
+"""The sealed segment: a data file that is read by row group, and the sidecar that says which ones to read."""
 
 import json
 import os
@@ -26,13 +26,13 @@ from coprlake.tokens.profile import Profile
 from coprlake.unchanging import is_cut_short, is_mapped
 
 TRUSTS_SKETCHES: Final = os.environ.get("COPRLAKE_TRUST_SKETCHES", "") not in ("", "0")
-"""Whether sketches are used without being read and checked once: for tables so large that this takes too long, on
-storage that finds damage itself."""
+"""Whether to use sketches without first reading and checking them: for tables so large that this takes too long, on
+storage that detects damage itself."""
 
 
 @dataclass(frozen=True)
 class SegmentEntry:
-    """What the table's log says of a segment."""
+    """What the table's log says about a segment."""
 
     name: str
     data_bytes: int
@@ -40,22 +40,22 @@ class SegmentEntry:
     first_time: int = ALWAYS[0]
     last_time: int = ALWAYS[1]
     partition: Mapping[str, str | None] = field(default_factory=dict)
-    has_all_times: bool = False  # whether surely every record has a timestamp
+    has_all_times: bool = False  # whether every record is known to have a timestamp
     modified_ns: int = 0  # 0: a data file of this name never changes
 
     @property
     def latest_time(self) -> int:
-        """The latest time that `last_time` may stand for: other writers state milliseconds, rounded down."""
+        """The latest time that `last_time` may mean: other writers state milliseconds, rounded down."""
         return min(self.last_time + 999, ALWAYS[1]) if self.last_time % 1000 == 0 else self.last_time
 
 
 class SealedSegment:
-    """An open segment. Nothing is read before it is asked for; several threads may ask.
+    """An open segment. Reads nothing before it is needed; several threads may use it.
 
     Args:
         folder: the table's folder.
         entry: what the log says.
-        constants: the values of the columns that are not in the file, because the table is partitioned by them.
+        constants: the values of the partition columns, which are not in the file.
     """
 
     def __init__(self, folder: Folder, entry: SegmentEntry, constants: Mapping[str, pa.Scalar] | None = None) -> None:
@@ -72,20 +72,20 @@ class SealedSegment:
 
     @property
     def name(self) -> str:
-        """The data file, relative to the table."""
+        """The name of the data file, relative to the table."""
         return self.entry.name
 
     @property
     def sidecar(self) -> Sidecar | None:
-        """The sidecar; None if the data file has to be scanned, and then `sidecar_problem` says why."""
+        """The sidecar; None if the data file has to be scanned, for the reason in `sidecar_problem`."""
         if not self._is_sidecar_opened:
             self._open_sidecar()
         return self._sidecar
 
     @property
     def profile(self) -> Profile:
-        """What the sketch knows; nothing without one."""
-        sidecar = self.sidecar  # another thread may distrust it meanwhile
+        """The fields in the sketch; `NO_PROFILE` without one."""
+        sidecar = self.sidecar  # another thread may distrust it in the meantime
         return NO_PROFILE if sidecar is None else sidecar.profile
 
     @property
@@ -100,19 +100,19 @@ class SealedSegment:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the records: of the file, and of the partition."""
+        """The columns of the records: those in the file and those of the partition."""
         _ = self.footer
         assert self._schema is not None
         return self._schema
 
     @property
     def batch_count(self) -> int:
-        """Row groups of the data file."""
+        """The number of row groups in the data file."""
         sidecar = self.sidecar
         return self.footer.batch_count if sidecar is None else sidecar.description.batch_count
 
     def candidates(self, program: Program) -> I64Array:
-        """The batches that the sketch leaves; all of them if there is none or it turns out to be damaged."""
+        """The batches that the sketch does not rule out; all if there is no sketch or it turns out to be damaged."""
         sidecar = self.sidecar
         if sidecar is not None:
             try:
@@ -123,12 +123,12 @@ class SealedSegment:
 
     @property
     def is_sidecar_mapped(self) -> bool:
-        """Whether looking at the sketch looks into its file."""
+        """Whether reading the sketch reads its file."""
         sidecar = self._sidecar
         return sidecar is not None and is_mapped(sidecar.data)
 
     def check_mapped(self) -> bool:
-        """Go on without a mapped sidecar that somebody has cut short; whether that was so."""
+        """Stop using a mapped sidecar whose file has been truncated; returns whether it was."""
         sidecar, name = self._sidecar, sidecar_name(self.name)
         if sidecar is None or not is_mapped(sidecar.data) or not is_cut_short(sidecar.data, self._folder.path(name)):
             return False
@@ -138,17 +138,17 @@ class SealedSegment:
                 section="file",
                 expected=f"{sidecar.file_bytes} bytes, as when it was opened",
                 found="fewer",
-                advice="the data file is scanned; replace sidecars, never write into them, and run `coprlake index`",
+                advice="the data file is scanned; replace sidecars, never write to them, and run `coprlake index`",
             )
         )
         return True
 
     def distrust(self, problem: FormatError | NotFoundError) -> None:
-        """Go on without the sidecar."""
+        """Stop using the sidecar, and keep the reason."""
         self._sidecar, self.sidecar_problem, self._is_sidecar_opened = None, problem, True
 
     def times(self, column: str = TIMESTAMP) -> tuple[I64Array, I64Array]:
-        """First and last time of each batch, from the statistics in the footer."""
+        """The first and last time of each batch, from the statistics in the footer."""
         footer = self.footer
         both = np.tile(np.array(ALWAYS, np.int64), (footer.batch_count, 1))
         place = self._column_places().get(column)
@@ -165,7 +165,7 @@ class SealedSegment:
         return both[:, 0], both[:, 1]
 
     def read(self, batch: int, columns: Sequence[str]) -> pa.Table:
-        """Some columns of a row group, those of the partition too."""
+        """The given columns of a row group, including those of the partition."""
         names = [name for name in columns if name in self.schema.names]
         stored = [name for name in names if name not in self.constants]
         row_count = self.footer.rows_of(batch)
@@ -180,11 +180,11 @@ class SealedSegment:
         return records.select(names)
 
     def _file(self) -> pq.ParquetFile:
-        """The open data file of this thread: a reader of Arrow's is for one thread."""
+        """The open data file of this thread: Arrow's readers are not thread-safe."""
         return OPEN_FILES.get((self, "file"), self._open_file)
 
     def _open_file(self) -> pq.ParquetFile:
-        is_remote = not self._folder.is_local  # then it pays to ask for all columns at once
+        is_remote = not self._folder.is_local  # then it pays to request all columns at once
         return pq.ParquetFile(
             self._source(),
             metadata=self.footer.for_arrow,
@@ -196,10 +196,10 @@ class SealedSegment:
         return OPEN_FILES.get((self, "source"), lambda: self._folder.open(self.name))
 
     def _check_unchanged(self, source: pa.NativeFile) -> None:
-        """Refuse what was read from a file that somebody has written into since it was listed: it may be a mixture.
+        """Reject data from a file that was written to since it was listed: it may be a mixture of old and new.
 
-        Files of a table never change. Those of a folder may; one that was replaced under its name stays as it is for
-        whoever has it open.
+        Files of a table never change. Files of a folder may; one that is replaced by another of the same name stays
+        intact for those who have it open.
         """
         if not self.entry.modified_ns or not isinstance(source, pa.OSFile):
             return
@@ -209,12 +209,12 @@ class SealedSegment:
                 self._folder.path(self.name),
                 section="data file",
                 expected="the file that was there when the search began",
-                found="one that was changed meanwhile",
-                advice="search again, and replace files under their name instead of writing into them",
+                found="one that has changed since",
+                advice="search again, and replace files with new ones of the same name instead of writing to them",
             )
 
     def page(self, batch: int, column: str) -> U8Array | None:
-        """The bytes of a text column before they are decoded, all values among them; None if that cannot be had."""
+        """The undecoded bytes of a text column, with all its values; None if they are not available."""
         place = self._column_places().get(column)
         if place is None or column in self.constants:
             return None
@@ -226,19 +226,19 @@ class SealedSegment:
             raise self._unreadable(error) from error
 
     def _column_places(self) -> dict[str, int]:
-        """The number of each column that is not nested."""
+        """The index of each stored column by its path."""
         if self._places is None:
             columns = self.footer.columns
             self._places = {columns.column(number).path: number for number in range(len(columns))}
         return self._places
 
     def stored_column(self, column: str) -> pq.ColumnSchema | None:
-        """How a column that is not nested is stored; None if the file has none."""
+        """How a column that is not nested is stored; None if the file does not have it."""
         place = self._column_places().get(column)
         return None if place is None else self.footer.columns.column(place)
 
     def chunks(self, column: str) -> npt.NDArray[np.void] | None:
-        """What the footer says of a column that is not nested, by row group; None if the file has none."""
+        """What the footer says about a column that is not nested, by row group; None if the file does not have it."""
         place = self._column_places().get(column)
         return None if place is None else self.footer.chunks(place)
 
@@ -248,15 +248,15 @@ class SealedSegment:
         return sum(max(0, int(self.footer.chunks(place)[batch]["compressed_bytes"])) for place in places)
 
     def close(self) -> None:
-        """Let go of the sidecar."""
+        """Release the sidecar."""
         if self._sidecar is not None:
             self._sidecar.close()
 
     def _open_sidecar(self) -> None:
-        """A sidecar that is missing, damaged or of other data is noted; the data file is scanned then."""
+        """Open the sidecar; if it is missing, damaged or of other data, keep the problem and scan the data file."""
         name = sidecar_name(self.name)
         try:
-            data = self._folder.data(name, may_copy=not TRUSTS_SKETCHES)  # what is trusted is not read whole
+            data = self._folder.data(name, may_copy=not TRUSTS_SKETCHES)  # a trusted sketch is not read completely
             sidecar = Sidecar(data, name, is_trusted=TRUSTS_SKETCHES)
             sidecar.check_belongs_to(self.name, self.entry.data_bytes, self.entry.modified_ns)
             self._sidecar = sidecar
@@ -289,11 +289,11 @@ class SealedSegment:
         self._footer = footer
 
     def exists(self) -> bool:
-        """Whether the data file is there; taken for granted where asking takes a journey."""
+        """Whether the data file exists; assumed for remote files, where checking takes a request."""
         return not self._folder.is_local or self._folder.exists(self.name)
 
     def _unreadable(self, found: object) -> UnreadableDataError:
-        """The error for a file that is not what it should be; what the system cannot do just now is another matter."""
+        """The error for a file with the wrong content; errors of the system are raised as `StorageError` instead."""
         if isinstance(found, NotFoundError):
             found = "no such file"
         elif isinstance(found, StorageError):
@@ -305,7 +305,7 @@ class SealedSegment:
             section="data file",
             expected=f"a Parquet file of {self.entry.data_bytes} bytes",
             found=str(found).partition("\n")[0],
-            advice="bring the file back from a copy, or drop its records by their time with `coprlake delete`",
+            advice="restore the file from a copy, or drop its records by their time with `coprlake delete`",
         )
 
 
@@ -313,7 +313,7 @@ _PLAIN_TYPES: Final = {pa.string_view(): pa.string(), pa.binary_view(): pa.binar
 
 
 def without_views(records: pa.Table) -> pa.Table:
-    """The records with plain types for views of text, which other writers use and few of Arrow's functions take."""
+    """The records with plain types instead of string and binary views, which few of Arrow's functions accept."""
     for place, (name, kind) in enumerate(zip(records.schema.names, records.schema.types, strict=True)):
         plain = _without_views(kind)
         if plain != kind:
@@ -322,7 +322,7 @@ def without_views(records: pa.Table) -> pa.Table:
 
 
 def _without_views(kind: pa.DataType) -> pa.DataType:
-    """The type with plain text at every depth."""
+    """The type without views at any depth."""
     if not pa.types.is_nested(kind):
         return _PLAIN_TYPES.get(kind, kind)
     if pa.types.is_struct(kind):
@@ -342,7 +342,7 @@ _STORED_UNITS: Final = {"milliseconds": "ms", "microseconds": "us", "nanoseconds
 
 
 def _stored_type(column: pq.ColumnSchema) -> tuple[pa.DataType, pa.DataType] | None:
-    """The type of a time's numbers in the file, and of what they mean; None if the statistics are of no use."""
+    """The type of a time column's numbers in the file, and of the times they mean; None if they are not usable."""
     logical = json.loads(column.logical_type.to_json())
     if column.physical_type == "INT32" and logical["Type"] == "Date":
         return pa.int32(), pa.date32()

@@ -1,4 +1,4 @@
-"""What a search needs to know of a segment, whatever state it is in."""
+"""What a search needs from a segment, whatever its state."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -13,10 +13,10 @@ from coprlake.sketch.algebra import Program
 from coprlake.tokens.profile import Profile
 
 NO_PROFILE = Profile({}, complete=False)
-"""Of a segment without an index: nothing can be ruled out."""
+"""The profile of a segment without an index: nothing can be ruled out."""
 
 ALWAYS = (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
-"""The times of records of which nothing is known."""
+"""The range for records whose times are not known."""
 
 
 class Searchable(Protocol):
@@ -24,11 +24,11 @@ class Searchable(Protocol):
 
     @property
     def name(self) -> str:
-        """How a report calls it."""
+        """The name used in reports."""
 
     @property
     def profile(self) -> Profile:
-        """What its index knows."""
+        """The fields in its index, and how they are indexed."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -36,28 +36,28 @@ class Searchable(Protocol):
 
     @property
     def batch_count(self) -> int:
-        """How many batches it has."""
+        """The number of batches."""
 
     def candidates(self, program: Program) -> I64Array:
         """The batches that may match, ascending."""
 
     def times(self, column: str = TIMESTAMP) -> tuple[I64Array, I64Array]:
-        """For each batch the first and the last time of a column in microseconds; `ALWAYS` where it is not known."""
+        """The first and last time of a column in each batch, in microseconds; `ALWAYS` where not known."""
 
     def read(self, batch: int, columns: Sequence[str]) -> pa.Table:
         """The given columns of a batch, as far as it has them."""
 
     def stored_bytes(self, batch: int, columns: Sequence[str]) -> int:
-        """What reading them reads."""
+        """The bytes that `read` reads."""
 
 
 def is_before(times: Any, until: int) -> Any:
-    """Whether a time, or which of many, is before an end; all are if that is the end of `ALWAYS`: the last one, too."""
+    """Whether a time, or each of many, is before `until`; always if that is the end of `ALWAYS`."""
     return (times < until) | (until == ALWAYS[1])
 
 
 def has_times(schema: pa.Schema, column: str = TIMESTAMP) -> bool:
-    """Whether records of this schema have a time at all."""
+    """Whether records of this schema have this column, and it holds times."""
     if column not in schema.names:
         return False
     kind = schema.field(column).type

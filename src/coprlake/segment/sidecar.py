@@ -1,7 +1,7 @@
-"""The sidecar of a data file: its sketch, and behind that a description of what was indexed, format version 1.
+"""The sidecar of a data file: its sketch, then a description of what was indexed, format version 1.
 
-The description says which fields the sketch knows and how, because a search may only be pruned by tokens that were
-surely looked for, and which data file it belongs to. `docs/format/sidecar.md` has the layout.
+The description says which fields are in the sketch and how they were indexed, because a search may prune only by tokens
+that were certainly indexed. It also says which data file it belongs to. `docs/format/sidecar.md` has the layout.
 """
 
 import json
@@ -35,10 +35,10 @@ TRAILER: Final = np.dtype(
     ]
 )
 FOLDER: Final = "_coprlake"
-"""Delta's readers and its vacuum skip names that begin with an underscore."""
+"""Delta's readers and its vacuum skip names that start with an underscore."""
 
 FIELD_LIMIT: Final = 1000
-"""More fields than this are not listed: a search over all fields then has to look into the segment."""
+"""The most fields that are listed; beyond that, a search over all fields has to read the segment."""
 
 KINDS: Final = {
     "winnowed": Indexed(RuleSet.WINNOWED, whole_values=False),
@@ -47,17 +47,17 @@ KINDS: Final = {
     "grams+values": Indexed(RuleSet.PAPER, whole_values=True),
     "values": Indexed(None, whole_values=True),
 }
-"""How a field is indexed, as the description says it: by rule set 2, by rules 1-8, or by rules 1-5, and whether each
-value is also one token. A name that is not known here is that of rules to come, and the field is not pruned by."""
+"""How a field is indexed, by name in the description: with rule set 2, rules 1-8 or rules 1-5, and whether each value
+is also one token. An unknown name belongs to a later version; such a field is not used for pruning."""
 UNINDEXED: Final = "no"
 
 _REBUILD: Final = "the data is not affected: run `coprlake index` on the table to write it again"
 
 
 def sidecar_name(data_name: str) -> str:
-    """Where the sidecar of a data file lies: always inside of `FOLDER`."""
+    """The path of a data file's sidecar, always inside `FOLDER`."""
     if data_name.startswith("/") or ".." in data_name.split("/"):
-        raise UsageError(f"{data_name}: not the name of a data file inside of a table, so it gets no sidecar")
+        raise UsageError(f"{data_name}: not the name of a data file inside a table, so it gets no sidecar")
     return f"{FOLDER}/{data_name}.copr"
 
 
@@ -69,9 +69,9 @@ def data_name_of(sidecar: str) -> str | None:
 
 
 def most_batches(data_bytes: int) -> int:
-    """How many row groups a Parquet file of this size can have: the footer takes more than 16 bytes for each.
+    """The most row groups that a Parquet file of this size can have: the footer takes more than 16 bytes for each.
 
-    The decoded lists of a sketch take a byte or two a batch, so this keeps a small file from asking for much memory.
+    The decoded lists of a sketch take a byte or two per batch, so this keeps a small file from using much memory.
     """
     return data_bytes // 16
 
@@ -80,8 +80,8 @@ class IndexPlan(NamedTuple):
     """How records are indexed.
 
     Attributes:
-        gram_fields: fields besides the content that can be searched inside of words.
-        rules: what is a token.
+        gram_fields: fields besides the content in which parts of words can be searched.
+        rules: how text is split into tokens.
     """
 
     gram_fields: frozenset[str] = frozenset()
@@ -104,18 +104,18 @@ class Description:
 
     @property
     def plan(self) -> IndexPlan:
-        """How the fields were indexed that can be searched inside of words."""
+        """The plan of the fields in which parts of words can be searched."""
         grams = {name: KINDS[kind].rules for name, kind in self.fields.items() if kind in KINDS}
         grams = {name: rules for name, rules in grams.items() if rules is not None}
         return IndexPlan(frozenset(grams), RuleSet.PAPER if RuleSet.PAPER in grams.values() else RULES)
 
     def encoded(self) -> bytes:
-        """As it stands in the file."""
+        """The bytes in the file."""
         return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def profile_of(fields: Mapping[str, str], typed: Iterable[str], complete: bool) -> Profile:
-    """One object for all segments with the same fields, so that a search is planned once for all of them."""
+    """The same object for all segments with the same fields, so that a search is planned once for all of them."""
     return _profile(tuple(sorted(fields.items())), frozenset(typed), complete)
 
 
@@ -130,11 +130,11 @@ class Sidecar:
     Args:
         data: the file.
         file: its name.
-        is_trusted: do not read all of the sketch to check it. A bit that has turned in a sketch that is not checked may
-            cost a match.
+        is_trusted: do not read the whole sketch to check it. A flipped bit in an unchecked sketch may lose a
+            match.
 
     Raises:
-        FormatError: the file is not whole, or not of a version that is read here.
+        FormatError: the file is damaged or has an unsupported version.
     """
 
     def __init__(self, data: memoryview | bytes, file: str, *, is_trusted: bool = False) -> None:
@@ -153,12 +153,12 @@ class Sidecar:
         self.profile = profile_of(description.fields, description.typed, description.complete)
 
     def check_belongs_to(self, data_name: str, data_bytes: int, modified_ns: int = 0) -> None:
-        """Refuse if this is not the sidecar of this data file, or the file is another one by now.
+        """Raise if this is not the sidecar of this data file, or the file has been replaced.
 
         Args:
-            data_name: the data file; folders do not count, so that a table can be moved.
+            data_name: the data file; folders are ignored, so that a table can be moved.
             data_bytes: its size.
-            modified_ns: when it was written, for files that may be replaced under their name; 0 if they never are.
+            modified_ns: when it was written, for files that may be replaced; 0 if they never are.
         """
         own_name = data_name.rpartition("/")[2]
         if own_name != self.description.data_name:
@@ -172,13 +172,13 @@ class Sidecar:
             _refuse(self.file, "description", "the data file that was indexed", "one that was written later")
 
     def check_batch_count(self, row_group_count: int) -> None:
-        """Refuse if the data file has another number of row groups than was indexed."""
+        """Raise if the data file does not have as many row groups as were indexed."""
         stated = self.description.batch_count
         if stated != row_group_count:
             _refuse(self.file, "description", f"the {row_group_count} batches of the data file", str(stated))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         self.sketch.close()
         self.data = memoryview(b"")
 
@@ -203,7 +203,7 @@ def encode_sidecar(sketch: list[bytes], description: Description) -> list[bytes]
 
 
 def _read_trailer(data: memoryview | bytes, file: str) -> tuple[int, int, Description]:
-    """Where the sketch ends, its checksum, and the description; all but the sketch is checked."""
+    """The end of the sketch, its checksum, and the description; checks everything but the sketch."""
     size = TRAILER.itemsize
     if len(data) < size:
         _refuse(file, "trailer", f"at least {size} bytes", f"{len(data)} bytes")
@@ -228,7 +228,7 @@ def _read_trailer(data: memoryview | bytes, file: str) -> tuple[int, int, Descri
 
 
 def _read_description(body: bytes, file: str) -> Description:
-    """Keys of later minor versions are left aside; a description that another program made up is refused."""
+    """Parse a description; ignores keys of later minor versions, and rejects values of the wrong type."""
     try:
         values = json.loads(body)
         known = Description.__dataclass_fields__
@@ -236,7 +236,7 @@ def _read_description(body: bytes, file: str) -> Description:
         _check_types(description)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptSidecarError(
-            file, section="description", expected="what belongs there", found=str(error), advice=_REBUILD
+            file, section="description", expected="a valid description", found=str(error), advice=_REBUILD
         ) from error
     return description
 
@@ -244,12 +244,12 @@ def _read_description(body: bytes, file: str) -> Description:
 def _check_types(description: Description) -> None:
     counts = (description.data_bytes, description.row_count, description.batch_count, description.raw_bytes)
     if not all(type(number) is int and number >= 0 for number in (*counts, description.modified_ns)):
-        raise ValueError("a size that is none")
+        raise ValueError("an invalid size")
     texts = [description.data_name, *description.fields, *description.fields.values(), *description.typed]
     if not all(isinstance(text, str) for text in texts) or not isinstance(description.typed, list):
-        raise ValueError("a name that is none")
+        raise ValueError("an invalid name")
     if type(description.complete) is not bool:
-        raise ValueError("something else than yes or no")
+        raise ValueError("something other than true or false")
 
 
 def _refuse(file: str, section: str, expected: str, found: str) -> NoReturn:
@@ -257,9 +257,9 @@ def _refuse(file: str, section: str, expected: str, found: str) -> NoReturn:
 
 
 def joined_kinds(descriptions: Sequence[Description]) -> dict[str, str]:
-    """How fields are indexed in a segment that was merged from others: as well as in the worst of them that has it.
+    """How fields are indexed in a segment that was merged from others: as in the weakest of them that has the field.
 
-    One that does not list all of its fields may have any of them, and then not as the others do.
+    A segment that does not list all of its fields may have any field, indexed differently.
     """
     joined: dict[str, str] = {}
     for described in descriptions:
@@ -272,9 +272,9 @@ def joined_kinds(descriptions: Sequence[Description]) -> dict[str, str]:
 
 
 def _worse(one: str, other: str) -> str:
-    """What can be relied on where some text is indexed in one way and some in the other.
+    """What both ways of indexing guarantee, for a field whose text is indexed partly in one and partly in the other.
 
-    The rules of the paper include those of words; rule set 2 has fewer tokens, so with others nothing is left.
+    The paper's rules include those of words; rule set 2 has fewer tokens, so it has no guarantee in common with others.
     """
     first, second = KINDS.get(one), KINDS.get(other)
     if first is None or second is None:
@@ -286,5 +286,5 @@ def _worse(one: str, other: str) -> str:
 
 
 def kind_of(indexed: Indexed) -> str:
-    """The name of a way to index a field."""
+    """The name of a way to index a field; `UNINDEXED` if it has none."""
     return next((kind for kind, own in KINDS.items() if own == indexed), UNINDEXED)

@@ -1,1 +1,1 @@
-"""The COPR sketch: in which batches can a token occur (paper 3.2, 3.3, 4.1-4.4)."""
+"""The COPR sketch: which batches may contain a token (paper 3.2, 3.3, 4.1-4.4)."""

@@ -1,7 +1,7 @@
-"""The set algebra of pruning: which batches can match, said over tokens.
+"""The set algebra of pruning: which batches can match, expressed in tokens.
 
 An expression is plain data. `And` of nothing is ANYTHING (no batch can be ruled out), `Or` of nothing is NOTHING.
-There is no "not": a batch that contains a token may well contain lines without it, so a negation rules nothing out.
+There is no "not": a batch that contains a token may also contain lines without it, so a negation rules nothing out.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """The batches that are in some part."""
+    """The batches that are in at least one part."""
 
     parts: tuple["Expression", ...]
 
@@ -62,10 +62,10 @@ def all_tokens(fingerprints: U32Array) -> Expression:
 
 
 class Program(NamedTuple):
-    """An expression for a stack machine: how one kernel call evaluates it on many sketches.
+    """An expression compiled for a stack machine, so that one kernel call evaluates it on many sketches.
 
-    A step ``s >= 0`` pushes whether token ``s`` is present; ``-2 * n - 1`` replaces the top ``n`` values by their
-    "and", ``-2 * n - 2`` by their "or".
+    A step ``s >= 0`` pushes whether token ``s`` is present; ``-2 * n - 1`` replaces the top ``n`` values with their
+    "and", ``-2 * n - 2`` with their "or".
     """
 
     fingerprints: U32Array
@@ -73,7 +73,7 @@ class Program(NamedTuple):
 
 
 def compile_expression(expression: Expression) -> Program:
-    """The program of an expression, and each of its tokens once."""
+    """Compile an expression; each of its tokens is in the program once."""
     tokens: dict[int, int] = {}
     steps: list[int] = []
     waiting: list[tuple[Expression, bool]] = [(expression, False)]
@@ -97,13 +97,13 @@ def _steps_of_all(count: int) -> I32Array:
 
 
 def compile_all_tokens(fingerprints: U32Array) -> Program:
-    """``compile_expression(all_tokens(fingerprints))`` for distinct fingerprints, without the expression."""
+    """``compile_expression(all_tokens(fingerprints))`` for distinct fingerprints, without building the expression."""
     return Program(fingerprints, _steps_of_all(len(fingerprints)))
 
 
 @kernel
 def is_conjunction(steps: I32Array, token_count: int) -> bool:
-    """Whether the program wants all of its tokens and nothing else: what most searches are."""
+    """Whether the program is just the "and" of all its tokens, as most searches are."""
     if len(steps) == 1:
         return token_count == 1
     last = i64(steps[len(steps) - 1])
@@ -112,9 +112,9 @@ def is_conjunction(steps: I32Array, token_count: int) -> bool:
 
 @kernel
 def may_match(steps: I32Array, list_ids: I64Array, stack: U8Array) -> bool:
-    """Evaluate the steps for tokens of which those with ``list_ids >= 0`` are present.
+    """Evaluate the steps; tokens with ``list_ids >= 0`` are present.
 
-    False means that no batch can match; True means that batches have to be looked at. `stack` has room for all steps.
+    False means that no batch can match; True means that some may. `stack` has room for all steps.
     """
     top = 0
     for i in range(len(steps)):

@@ -1,4 +1,4 @@
-"""What can be asked of any sketch (paper 4.4): the mutable one, the sealed one, and one that is partly spilled."""
+"""Queries on any sketch (paper 4.4): mutable, sealed or partly spilled."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -21,11 +21,11 @@ class PostingsConsumer(Protocol):
         """Take the postings of a token that is present, or an empty array for one that is absent."""
 
     def should_stop(self) -> bool:
-        """Whether further lists cannot change the result."""
+        """Whether more lists cannot change the result."""
 
 
 def as_fingerprints(fingerprints: U32Array) -> U32Array:
-    """The array as kernels take it; anything but unsigned numbers of 32 bits is refused, not cut."""
+    """The array in the form that kernels take; rejects anything but uint32 instead of truncating it."""
     if not isinstance(fingerprints, np.ndarray) or fingerprints.dtype != np.uint32 or fingerprints.ndim != 1:
         kind = getattr(fingerprints, "dtype", type(fingerprints).__name__)
         raise UsageError(f"fingerprints must be a one-dimensional NumPy array of uint32, not {kind}")
@@ -33,12 +33,12 @@ def as_fingerprints(fingerprints: U32Array) -> U32Array:
 
 
 class Sketch(ABC):
-    """A map from fingerprints to sets of postings that may name too many postings, never too few."""
+    """A map from fingerprints to sets of postings that may give too many postings, never too few."""
 
     @property
     @abstractmethod
     def token_count(self) -> int:
-        """Distinct fingerprints."""
+        """The number of distinct fingerprints."""
 
     @property
     @abstractmethod
@@ -47,14 +47,14 @@ class Sketch(ABC):
 
     @abstractmethod
     def list_ids(self, fingerprints: U32Array) -> I64Array:
-        """For each fingerprint a number that stands for its posting list in this sketch, -1 if it is absent."""
+        """A number that identifies each fingerprint's posting list in this sketch, -1 where it is absent."""
 
     @abstractmethod
     def decode(self, list_id: int) -> U16Array:
         """The postings of a list, ascending."""
 
-    def close(self) -> None:  # noqa: B027 (a sketch in memory has nothing to let go of)
-        """Let go of files, if there are any; the sketch cannot be used afterwards."""
+    def close(self) -> None:  # noqa: B027 (a sketch in memory has nothing to release)
+        """Release files, if there are any; the sketch cannot be used afterwards."""
 
     def __enter__(self) -> Self:
         return self
@@ -89,11 +89,11 @@ class Sketch(ABC):
                 return
 
     def candidates(self, expression: Expression) -> U16Array:
-        """The batches that an expression over tokens leaves, ascending."""
+        """The batches that can match an expression over tokens, ascending."""
         return self.run(compile_expression(expression))
 
     def run(self, program: Program) -> U16Array:
-        """As `candidates`, for an expression that was compiled once and is asked of many sketches."""
+        """Like `candidates`, for an expression that is compiled once and run on many sketches."""
         list_ids = self.list_ids(program.fingerprints)
         if not may_match(program.steps, list_ids, np.zeros(len(program.steps), np.uint8)):
             return np.zeros(0, np.uint16)
@@ -102,10 +102,10 @@ class Sketch(ABC):
 
 
 class _Evaluation:
-    """Runs a program on one sketch, a byte a posting.
+    """Runs a program on one sketch, with one byte per posting.
 
-    A token's list waits on the stack as its number and is decoded, once, when a combination needs it, and not at all
-    when an "and" has become empty. Lists with low numbers come first: single postings have the lowest ones.
+    The stack holds the number of a token's list. The list is decoded once, when a combination needs it, and not at all
+    if an "and" is already empty. Lists with low numbers come first: single postings have the lowest ones.
     """
 
     def __init__(self, sketch: Sketch) -> None:

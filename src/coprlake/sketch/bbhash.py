@@ -1,10 +1,10 @@
 """BBHash: a minimal perfect hash function made of bit vectors (paper 4.2; Limasset et al., SEA 2017).
 
-Level 0 is a vector of as many bits as there are keys. Each key is hashed to a bit; a bit that exactly one key hit is
+Level 0 is a vector of as many bits as there are keys. Each key is hashed to a bit; a bit that exactly one key hits is
 set, and those keys are done. The others go to the next, smaller level, and so on. The minimal hash of a key is the
-number of ones before its bit, counted over all levels. Keys that are left after the last level stand in a sorted
-list. With one bit a key in each level ("gamma" of 1) the vectors take e = 2.72 bits a key; the counts that make ranks
-fast add 0.09.
+number of ones before its bit, counted over all levels. Keys left after the last level go into a sorted
+list. With one bit per key in each level ("gamma" of 1) the vectors take e = 2.72 bits per key; the counts that make
+ranks fast add 0.09.
 """
 
 from typing import Final, NamedTuple
@@ -16,9 +16,9 @@ from coprlake.bits.words import count_ones
 from coprlake.kernel import I64Array, U32Array, U64Array, i64, kernel
 
 LEVEL_LIMIT: Final = 48
-"""After so many levels about one key in a billion is left."""
+"""After this many levels about one key in a billion is left."""
 RANK_WORDS: Final = 16
-"""Ones are counted in advance up to every so many words: at the most 15 words are counted in a look-up."""
+"""The ones are counted in advance up to every RANK_WORDS-th word, so that a lookup counts at most 15 words."""
 RANK_BITS: Final = 32
 
 ABSENT: Final = -1
@@ -32,7 +32,7 @@ _SPREAD3: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 class PerfectHash(NamedTuple):
-    """As stored; `level_starts` are bit positions in `levels`, one more than there are levels."""
+    """The function as stored; `level_starts` are bit positions in `levels`, one more than there are levels."""
 
     level_starts: U64Array
     levels: U64Array
@@ -42,7 +42,7 @@ class PerfectHash(NamedTuple):
 
 @kernel
 def level_position(fingerprint: np.uint32, level: int, bit_count: int) -> int:
-    """The bit of the key in a level: two multiplicative hashes, of which each level takes another combination."""
+    """The bit of the key in a level: two multiplicative hashes, combined differently in each level."""
     spread = np.uint64(fingerprint) * _SPREAD1
     spread ^= spread >> _HALF
     mixed = spread * _SPREAD2 + np.uint64(level) * (spread * _SPREAD3 | _ONE)
@@ -53,7 +53,7 @@ def level_position(fingerprint: np.uint32, level: int, bit_count: int) -> int:
 
 @kernel
 def _rank(levels: U64Array, rank_samples: U64Array, position: int) -> int:
-    """How many ones stand before `position`."""
+    """The number of ones before `position`."""
     word = position >> 6
     first = word // RANK_WORDS * RANK_WORDS
     rank = i64(read_bits(rank_samples, word // RANK_WORDS * RANK_BITS, RANK_BITS))
@@ -64,9 +64,9 @@ def _rank(levels: U64Array, rank_samples: U64Array, position: int) -> int:
 
 @kernel
 def find_index(function: PerfectHash, level_count: int, fallback_count: int, fingerprint: np.uint32) -> int:
-    """The minimal hash of a key that was there when the function was built.
+    """The minimal hash of a key that the function was built with.
 
-    Any number or ABSENT for another key; for stored bytes that are damaged, any number.
+    Any number or ABSENT for another key; any number if the stored bytes are damaged.
     """
     for level in range(level_count):
         start = i64(function.level_starts[level])
@@ -98,7 +98,7 @@ def _place(keys: U32Array, level: int, bit_count: int, bits: U64Array, collision
 def _keep_collided(
     keys: U32Array, ids: U32Array, level: int, start: int, bit_count: int, bits: U64Array, positions: I64Array
 ) -> int:
-    """Note where each key stands, and move those without a bit of their own to the front; returns how many these are.
+    """Record each key's position, and move keys without a bit of their own to the front; returns how many these are.
 
     A key that goes on to the next level overwrites its position there.
     """
@@ -109,7 +109,7 @@ def _keep_collided(
         positions[own_id] = start + position
         keys[count] = key
         ids[count] = own_id
-        count += 1 - i64((bits[position >> 6] >> np.uint64(position & 63)) & _ONE)  # no branch: it is a coin toss
+        count += 1 - i64((bits[position >> 6] >> np.uint64(position & 63)) & _ONE)  # no branch: it would be a coin toss
     return count
 
 
@@ -122,7 +122,7 @@ def _rank_positions(levels: U64Array, rank_samples: U64Array, positions: I64Arra
 
 @kernel
 def _sample_ranks(levels: U64Array, rank_samples: U32Array) -> None:
-    """Note the ones before every RANK_WORDS words, and in all of them at the end."""
+    """Store the number of ones before every RANK_WORDS-th word, and the total at the end."""
     rank = 0
     for i in range(len(levels)):
         if i % RANK_WORDS == 0:
@@ -134,7 +134,7 @@ def _sample_ranks(levels: U64Array, rank_samples: U32Array) -> None:
 def build_perfect_hash(fingerprints: U32Array, level_limit: int = LEVEL_LIMIT) -> tuple[PerfectHash, I64Array]:
     """The function for distinct keys, and its value for each of them.
 
-    The same set gives the same function, in whatever order the keys come.
+    The same set gives the same function, whatever the order of the keys.
     """
     keys = fingerprints.copy()
     ids = np.arange(len(keys), dtype=np.uint32)

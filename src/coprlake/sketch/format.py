@@ -1,15 +1,14 @@
-"""The sketch file, format versions 1.0 and 1.1: the only place that knows where things stand in it.
+"""The sketch file, format versions 1.0 and 1.1: the only place that knows the layout.
 
-One page of header, then the sections, then a footer. All numbers are little-endian; every section begins at a
+One page of header, then the sections, then a footer. All numbers are little-endian; every section starts at a
 multiple of 64 bytes and is a multiple of 8 bytes long, so that the mapped file is one array of 64-bit words and
-nothing has to be built when it is opened. `docs/format/sketch.md` has the same as a table, and a test compares the
-two.
+opening it builds nothing. `docs/format/sketch.md` has the same layout as a table, and a test compares the two.
 
-The first 24 bytes (`PREFIX`) keep their place and meaning in all versions to come: so a file that is damaged can
-always be told from one that is too new.
+The first 24 bytes (`PREFIX`) keep their place and meaning in all future versions, so that a damaged file can always be
+told from one that is too new.
 
-Format 1.1 stores no rank for a token whose list is its own (`coprlake.sketch.ranks`); a 1.0 file reads as a 1.1 file in
-which no list is so marked: its `own_list_count` is 0, and with that every section is laid out as before.
+Format 1.1 stores no rank for a token whose list is its own (`coprlake.sketch.ranks`); a 1.0 file reads as a 1.1 file
+without own lists: its `own_list_count` is 0, which gives every section the layout of 1.0.
 """
 
 import zlib
@@ -42,8 +41,8 @@ number; the older stay readable."""
 NEWEST_RULES_VERSION: Final = max(RULES_VERSIONS.values())
 
 LIST_INTERVAL: Final = 8
-"""The offset of every so many lists is stored; the lists in between are read to be skipped, which costs well under a
-microsecond. An offset of each list would take 0.6 bits a token more."""
+"""The file stores the offset of every LIST_INTERVAL-th list; skipping the lists in between means reading them, which
+takes well under a microsecond. Storing every offset would take 0.6 bits more per token."""
 
 SECTIONS: Final = (
     "levels",  # BBHash bit vectors, level after level
@@ -54,7 +53,7 @@ SECTIONS: Final = (
     "width_codes",
     "width_table",
     "ranks",  # the rank of each token's list, by minimal hash
-    "list_offsets",  # where in `lists` every LIST_INTERVAL-th list begins, by rank
+    "list_offsets",  # where in `lists` every LIST_INTERVAL-th list starts, by rank
     "lists",  # the posting lists
 )
 
@@ -100,12 +99,12 @@ _PLAIN_FIELDS: Final = (
     "own_list_count",
 )
 _REBUILD: Final = "the data is not affected: build the sketch again from its data file"
-_NO_SKETCH: Final = "this is no whole sketch: check the path, or build the sketch again from its data file"
+_NO_SKETCH: Final = "this is not a complete sketch: check the path, or build the sketch again from its data file"
 _CRC_AT: Final = PREFIX.fields["header_crc"][1]  # type: ignore[index]
 
 
 def header_word(name: str) -> int:
-    """The word of the file at which a header field stands."""
+    """The index of the 64-bit word that holds a header field."""
     assert HEADER.fields is not None
     offset = int(HEADER.fields[name][1])
     assert offset % 8 == 0
@@ -114,7 +113,7 @@ def header_word(name: str) -> int:
 
 @dataclass(frozen=True)
 class Header:
-    """What a reader needs to know; every number has been checked against the file and against the others."""
+    """What a reader needs; every number has been checked against the file and against the others."""
 
     minor: int
     object_id: bytes
@@ -138,12 +137,12 @@ def crc_of(data: bytes) -> int:
 
 
 def _header_crc(page: bytes) -> int:
-    """Of the whole page, with zeros where the checksum itself stands."""
+    """The checksum of the whole page, with zeros in place of the checksum itself."""
     return crc_of(page[:_CRC_AT] + bytes(4) + page[_CRC_AT + 4 :])
 
 
 def aligned(offset: int) -> int:
-    """The next place where a section may begin."""
+    """The next offset at which a section may start."""
     return -(-offset // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
@@ -155,8 +154,8 @@ def rules_of_version(number: int) -> RuleSet:
 def minor_for(rules: RuleSet) -> int:
     """The minor version in which a sketch with tokens by these rules is written.
 
-    Readers of 1.0 took every minor version for one that they know. They refuse 1.1 by its rules, so those of the paper,
-    which they know, are never written in it.
+    Readers of 1.0 accept any minor version. They reject 1.1 because they do not know its token rules, so the paper's
+    rules, which they do know, are never written in 1.1.
     """
     return 0 if rules is RuleSet.PAPER else MINOR
 
@@ -190,12 +189,12 @@ def assemble(
 
 
 def read_header(page: bytes, file_bytes: int, file: str | PathLike[str]) -> Header:
-    """Check a file's first page and make sense of it; the cheap check that every opening does.
+    """Check and parse a file's first page; every open does this cheap check.
 
     Raises:
         CorruptSketchError: the page contradicts itself, its checksum or the file's size.
-        SketchTooNewError: the page is sound, but of a later format or rule set.
-        SketchTooOldError: the page is sound, but of a format that is no longer read.
+        SketchTooNewError: the page is sound, but has a later format or rule set.
+        SketchTooOldError: the page is sound, but has a format that is no longer supported.
     """
     if len(page) < PAGE_BYTES or file_bytes < PAGE_BYTES + FOOTER_BYTES:
         _refuse(file, "header", f"at least {PAGE_BYTES + FOOTER_BYTES} bytes", f"{file_bytes} bytes", _NO_SKETCH)
@@ -255,7 +254,7 @@ def _check_numbers(header: Header, file_bytes: int, file: str | PathLike[str]) -
     if header.file_bytes != file_bytes:
         _refuse(file, "header", f"a file of {header.file_bytes} bytes", f"{file_bytes} bytes")
     least_own, most_own = 0, 0
-    if header.minor > 0:  # each of the other lists has two tokens and more
+    if header.minor > 0:  # each of the other lists has two or more tokens
         least_own, most_own = max(2 * header.list_count - header.token_count, 0), header.list_count
     bounds = {
         "rules_version": (1, NEWEST_RULES_VERSION),
@@ -273,11 +272,11 @@ def _check_numbers(header: Header, file_bytes: int, file: str | PathLike[str]) -
     starts = header.level_starts[: header.level_count + 1]
     rising = all(a < b for a, b in pairwise(starts))
     if starts[0] != 0 or not rising or any(start % 64 for start in starts):
-        _refuse(file, "header", "level starts that rise from 0 by words", str(starts))
+        _refuse(file, "header", "level starts that increase from 0 by whole words", str(starts))
 
 
 def section_sizes(header: Header) -> dict[str, tuple[int, int]]:
-    """The least and the most bytes that each section can have, given the header's numbers."""
+    """The smallest and largest size in bytes of each section, given the header's numbers."""
     level_words = header.level_starts[header.level_count] // 64
     words = {name: size // 8 for name, (_, size, _) in header.sections.items()}
     anything = (0, header.file_bytes)

@@ -1,4 +1,4 @@
-"""The sealed sketch: a mapped file that is queried as it lies (paper 3.3, 4.2)."""
+"""The sealed sketch: a mapped file that is queried in place (paper 3.3, 4.2)."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -46,10 +46,10 @@ PRESENT: Final = 0
 ABSENT: Final = -1
 CORRUPT: Final = -2
 CANNOT, MIGHT, DAMAGED = 0, 1, 2
-"""What a program can find out about a sketch without decoding a list."""
+"""What a program can tell about a sketch without decoding a list."""
 
 RUN_POSTINGS: Final = 1 << 20
-"""Postings that are decoded at a time when all of them are wanted."""
+"""The number of postings decoded at a time when reading all of them."""
 
 _SIGNATURE_BITS_AT: Final = header_word("signature_bits")
 _TOKEN_COUNT_AT: Final = header_word("token_count")
@@ -93,7 +93,7 @@ def _prefix_sums(words: U64Array) -> PrefixSums:
 
 @kernel
 def _first_own(words: U64Array) -> int:
-    """The first rank of an own list; the number of lists, in format 1.0, where none is told from the others."""
+    """The first rank of an own list; the number of lists in format 1.0, which does not mark own lists."""
     return i64(words[_LIST_COUNT_AT]) - i64(words[_OWN_LIST_COUNT_AT])
 
 
@@ -105,7 +105,7 @@ def _checked_rank(words: U64Array, sums: PrefixSums, ranks: U64Array, index: int
 
 @kernel
 def find_lists(words: U64Array, fingerprints: U32Array, out: I64Array) -> bool:
-    """``out[i] =`` the rank of the list of ``fingerprints[i]``, ABSENT or CORRUPT; whether none is CORRUPT."""
+    """``out[i] =`` the rank of the list of ``fingerprints[i]``, ABSENT or CORRUPT; returns whether none is CORRUPT."""
     function = _perfect_hash(words)
     signatures = _section(words, _SIGNATURES)
     sums = _prefix_sums(words)
@@ -133,7 +133,7 @@ def find_lists(words: U64Array, fingerprints: U32Array, out: I64Array) -> bool:
 def find_present(words: U64Array, fingerprints: U32Array, wants_all: bool, out: I64Array) -> bool:
     """``out[i] =`` PRESENT or ABSENT for ``fingerprints[i]``, from the last to the first; False if bytes are damaged.
 
-    Ranks are not looked at. With `wants_all` the first that is absent ends it, and the others count as absent: the
+    Does not read ranks. With `wants_all` it stops at the first absent token, and the rest count as absent: the
     last tokens of a search text are its rarest, winnowed grams.
     """
     function = _perfect_hash(words)
@@ -165,7 +165,7 @@ def find_in_sketches(
 ) -> None:
     """``out[k] =`` MIGHT if a batch of sketch ``k`` may match the program, else CANNOT, or DAMAGED.
 
-    `list_ids` has an entry a fingerprint; `out` has an entry a sketch, and room for the program's stack behind that.
+    `list_ids` has one entry per fingerprint; `out` has one per sketch, followed by room for the program's stack.
     """
     sketch_count = len(addresses)
     wants_all = is_conjunction(steps, len(fingerprints))
@@ -193,17 +193,17 @@ def _decode_list(words: U64Array, rank: int, out: U16Array, stack: I64Array) -> 
 
 @kernel
 def _decode_tokens(words: U64Array, signatures: U32Array, ranks: U32Array) -> int:
-    """Write signature and rank of each token, by minimal hash; returns how many have own lists."""
+    """Write the signature and rank of each token, by minimal hash; returns how many have own lists."""
     decode_signatures(_section(words, _SIGNATURES), i64(words[_SIGNATURE_BITS_AT]), signatures)
     return decode_ranks(_prefix_sums(words), _section(words, _RANKS), _first_own(words), ranks)
 
 
 @kernel
 def _decode_lists(words: U64Array, state: I64Array, postings: U16Array, starts: I64Array, stack: I64Array) -> bool:
-    """Write the lists from rank ``state[0]``, which begins at bit ``state[1]``, on; also where each begins.
+    """Write the lists from rank ``state[0]`` on, which starts at bit ``state[1]``, and where each starts.
 
-    Stops, with `state` at the list to go on with, when `postings` may not have room for the next. False if the bytes
-    are damaged.
+    Stops when `postings` may not have room for the next list, with `state` at that list. False if the bytes are
+    damaged.
     """
     lists = _section(words, _LISTS)
     posting_count = i64(words[_POSTING_COUNT_AT])
@@ -220,7 +220,7 @@ def _decode_lists(words: U64Array, state: I64Array, postings: U16Array, starts: 
 
 @kernel
 def _are_lists_sound(words: U64Array, out: U16Array, stack: I64Array) -> bool:
-    """Whether all lists can be decoded, one after another, and begin where the samples say."""
+    """Whether all lists can be decoded, one after another, and start where the samples say."""
     lists = _section(words, _LISTS)
     offsets = _section(words, _LIST_OFFSETS)
     width = position_width(len(lists))
@@ -237,9 +237,9 @@ def _are_lists_sound(words: U64Array, out: U16Array, stack: I64Array) -> bool:
 class SealedSketch(Sketch):
     """A sketch in its final form; reads what a query needs and nothing else.
 
-    Open one with `SealedSketch.open`; it is a context manager. Several threads may ask it at a time. Whatever the bytes
-    are, it gives an answer or a `FormatError`, and damage that an answer does not touch is found by `verify`. What
-    happens when somebody cuts the file short meanwhile: see `coprlake.unchanging`.
+    Open one with `SealedSketch.open`; it is a context manager. Several threads may query it at the same time. Whatever
+    the bytes are, it gives an answer or a `FormatError`; `verify` finds damage that an answer does not touch. See
+    `coprlake.unchanging` for what happens when the file is truncated in the meantime.
     """
 
     def __init__(self, data: memoryview | bytes, file: str | os.PathLike[str] = "<bytes>") -> None:
@@ -250,11 +250,11 @@ class SealedSketch(Sketch):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, may_copy: bool = True) -> Self:
-        """Open a file that nobody writes into: a copy of it while there is room for one, else mapped.
+        """Open a file that nobody writes to: as a copy in memory while there is room for one, otherwise mapped.
 
         Raises:
             NotFoundError: there is no such file.
-            FormatError: it is no sketch that this version can read; the subclass and the message tell why.
+            FormatError: it is not a sketch that this version can read; the subclass and the message say why.
         """
         try:
             data = unchanging_bytes(path, may_copy=may_copy)
@@ -271,18 +271,18 @@ class SealedSketch(Sketch):
         return cls(data, path)
 
     def close(self) -> None:
-        """Let go of the file; the sketch cannot be used afterwards."""
+        """Release the file; the sketch cannot be used afterwards."""
         self._words = None
-        self._data = b""  # while another thread is asking, it holds a view
+        self._data = b""  # another thread that is querying holds a view
 
     @property
     def token_count(self) -> int:
-        """Distinct fingerprints."""
+        """The number of distinct fingerprints."""
         return self.header.token_count
 
     @property
     def list_count(self) -> int:
-        """Distinct posting lists, those of a single posting included."""
+        """The number of distinct posting lists, including those with a single posting."""
         return self.header.list_count
 
     @property
@@ -292,7 +292,7 @@ class SealedSketch(Sketch):
 
     @property
     def signature_bits(self) -> int:
-        """One absent token in two to this power is taken for a present one."""
+        """One absent token in ``2 ** signature_bits`` passes for a present one."""
         return self.header.signature_bits
 
     @property
@@ -313,7 +313,7 @@ class SealedSketch(Sketch):
         return self._words
 
     def bytes_by_part(self) -> dict[str, int]:
-        """How the file's size comes about."""
+        """The size of the file by part."""
         sizes = {name: size for name, (_, size, _) in self.header.sections.items()}
         return sizes | {"header, footer, padding": self.header.file_bytes - sum(sizes.values())}
 
@@ -335,28 +335,28 @@ class SealedSketch(Sketch):
         return out[:count] if 2 * count > len(out) else out[:count].copy()  # a short list must not keep a long array
 
     def tokens(self) -> tuple[U32Array, U32Array]:
-        """Of every token, by minimal hash: what is stored of its fingerprint, and the rank of its list."""
+        """The stored bits of each token's fingerprint and the rank of its list, by minimal hash."""
         signatures = np.zeros(self.token_count, np.uint32)
         ranks = np.zeros(self.token_count, np.uint32)
         own_count = _decode_tokens(self.words, signatures, ranks)
         if own_count != self.header.own_list_count:
-            self._refuse("width_codes", f"{self.header.own_list_count} tokens with lists of their own", str(own_count))
+            self._refuse("width_codes", f"{self.header.own_list_count} tokens with own lists", str(own_count))
         if len(ranks) and ranks.max() >= self.list_count:
             self._refuse("ranks", f"numbers below {self.list_count}", str(ranks.max()))
         return signatures, ranks
 
     def lists(self) -> tuple[U16Array, I64Array]:
-        """All posting lists by rank, one after another, and where each begins and the last one ends."""
+        """All posting lists by rank, one after another, and where each starts and the last one ends."""
         runs = [(postings, starts) for _, postings, starts in self.list_runs()]
         counts = [np.diff(starts) for _, starts in runs]
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.zeros(0, np.int64), *counts]))])
         return np.concatenate([np.zeros(0, np.uint16), *(postings for postings, _ in runs)]), starts
 
     def list_runs(self) -> Iterator[tuple[int, U16Array, I64Array]]:
-        """As `lists`, in runs: the rank of the first list, the postings, and where each list begins.
+        """Like `lists`, in runs: the rank of the first list, the postings, and where each list starts.
 
-        A list of neighbours takes a few bits and up to 128 KiB of memory. So a small file may hold more postings than
-        there is memory; a run has about `RUN_POSTINGS`.
+        A list of consecutive postings takes a few bits on disk and up to 128 KiB in memory, so a small file may hold
+        more postings than fit in memory; a run has about `RUN_POSTINGS`.
         """
         state = np.zeros(2, np.int64)
         while state[0] < self.list_count:
@@ -371,8 +371,8 @@ class SealedSketch(Sketch):
             yield first, postings[: starts[count]], starts[: count + 1]
 
     def verify(self) -> None:
-        """Read the whole file and check all of it; raises `CorruptSketchError` for the first thing that is wrong."""
-        _ = self.words  # refuses if it is closed
+        """Read the whole file and check all of it; raises `CorruptSketchError` for the first thing wrong."""
+        _ = self.words  # raises if it is closed
         for name, (offset, size, crc) in self.header.sections.items():
             found = crc_of(bytes(self._data[offset : offset + size]))
             if found != crc:
@@ -393,16 +393,16 @@ class SealedSketch(Sketch):
 
 
 def _new_stack() -> I64Array:
-    """Of its own for each call: several threads may ask one sketch."""
+    """A new stack for each call: several threads may query one sketch."""
     return np.empty(interpolative.STACK_SIZE, np.int64)
 
 
 def may_match_any(sketches: Sequence[SealedSketch], program: Program) -> U8Array:
-    """For each sketch MIGHT, CANNOT or DAMAGED: one kernel call for all of them.
+    """MIGHT, CANNOT or DAMAGED for each sketch, from one kernel call for all of them.
 
-    The address and length of each sketch are all that is looked at in Python.
+    Python only looks at the address and length of each sketch.
     """
-    views = [sketch.words for sketch in sketches]  # held until the call is over: a sketch may be closed meanwhile
+    views = [sketch.words for sketch in sketches]  # held until the call is over: a sketch may be closed in the meantime
     addresses = np.array([view.ctypes.data for view in views], np.uint64)
     word_counts = np.array([len(view) for view in views], np.int64)
     list_ids = np.zeros(len(program.fingerprints), np.int64)

@@ -1,9 +1,9 @@
 """Insertion into the mutable sketch (paper 3.2): tokens move from list to list, and equal lists are one list.
 
-The paper looks a token's new list up for each pair of token and posting. Here many tokens gain the same postings at
-once (all tokens of a batch, or all that share a list of a spilled sketch), so all tokens that are on one list now
-will be on one list afterwards: the lookup is done for the first of them, and a note at the list (`moves`, valid for
-one `epoch`) serves the others.
+The paper looks up a token's new list for each pair of token and posting. Here many tokens gain the same postings at
+once (all tokens of a batch, or all that share a list of a spilled sketch), so tokens that share a list now will share
+one afterwards: we look up the new list for the first of them and record it in the old list (MOVE, valid for one EPOCH)
+for the others.
 """
 
 from typing import Final, NamedTuple
@@ -33,7 +33,7 @@ from coprlake.sketch.postings_hash import posting_hash, postings_hash
 from coprlake.sketch.token_map import DIRECT, LIST, PAYLOAD, find_entry, set_value, value_of
 
 TOKEN_COUNT, OWN_EPOCH, OWN_LIST = 0, 1, 2
-"""Where `Parts.sizes` holds the number of tokens, and the list of just the inserted postings in an epoch."""
+"""Indexes into `Parts.sizes`: the number of tokens; an epoch; and the list that holds only that epoch's postings."""
 WARMTH: Final = 3
 _WARM_TOKENS: Final = 32
 _LOWER: Final = np.uint64(0xFFFFFFFF)
@@ -46,7 +46,7 @@ class Parts(NamedTuple):
     entries: U64Array  # the token map
     slots: U64Array  # the lookup map
     lists: Lists
-    direct_moves: U32Array  # as MOVE and EPOCH of `Lists`, for tokens with one posting, which have no list yet
+    direct_moves: U32Array  # like MOVE and EPOCH in `Lists`, for tokens with one posting, which have no list yet
     direct_epochs: U32Array
     scratch: U16Array  # two lists of postings
     sizes: I64Array
@@ -54,19 +54,19 @@ class Parts(NamedTuple):
 
 @kernel
 def entries_limit(entries: U64Array) -> int:
-    """How many tokens the map takes before it must grow: three quarters keep the chains short."""
+    """The number of tokens the map holds before it must grow: filling three quarters keeps the chains short."""
     return len(entries) * 3 // 4
 
 
 @kernel
 def slots_limit(slots: U64Array) -> int:
-    """How many lists the lookup map takes before it must grow."""
+    """The number of lists the lookup map holds before it must grow."""
     return len(slots) * 5 // 8
 
 
 @kernel
 def _keep_one(parts: Parts, number: int) -> int:
-    """Deduplicate a list that was just made (NO_ROOM passes through): the list that all its tokens shall use."""
+    """Deduplicate a list that was just made and return the one that its tokens must use; NO_ROOM passes through."""
     if number == NO_ROOM:
         return NO_ROOM
     kept = find_or_add(parts.slots, parts.lists, number)
@@ -77,7 +77,7 @@ def _keep_one(parts: Parts, number: int) -> int:
 
 @kernel
 def _own_list(parts: Parts, postings: U16Array, epoch: int, short_list_postings: int) -> int:
-    """The value for a token that had no posting before: `postings` themselves."""
+    """The value for a token that had no postings before: exactly `postings`."""
     if len(postings) == 1:
         return DIRECT | i64(postings[0])
     if parts.sizes[OWN_EPOCH] != epoch:
@@ -91,7 +91,7 @@ def _own_list(parts: Parts, postings: U16Array, epoch: int, short_list_postings:
 
 @kernel
 def _moved_direct(parts: Parts, posting: int, postings: U16Array, epoch: int, short_list_postings: int) -> int:
-    """The value for a token that had just `posting`."""
+    """The value for a token that had only `posting`."""
     if parts.direct_epochs[posting] != epoch:
         parts.scratch[len(parts.scratch) >> 1] = posting
         number = unite(parts.lists, 1, posting_hash(posting), postings, short_list_postings, parts.scratch)
@@ -115,9 +115,9 @@ def _has_all(lists: Lists, number: int, postings: U16Array) -> bool:
 
 @kernel
 def _grow_in_place(parts: Parts, number: int, posting: int, short_list_postings: int) -> bool:
-    """The short way for a list that one token has, if no list can be equal to the longer one; False if not so.
+    """Extend in place a list that only one token has, if no other list can equal the result; False if nothing changed.
 
-    Two insertions in five are of this kind: words that share no list with any other.
+    Two insertions in five take this shortcut: words that share no list with any other.
     """
     lists = parts.lists
     if lists.records[number, TOKENS] != 1:
@@ -157,7 +157,7 @@ def _moved_list(parts: Parts, number: int, postings: U16Array, epoch: int, short
 
 @kernel
 def _release(parts: Parts, number: int) -> None:
-    """A token leaves list `number`; the list goes with its last token."""
+    """Remove one token from list `number`, and free the list when its last token leaves."""
     parts.lists.records[number, TOKENS] -= np.uint32(1)
     if parts.lists.records[number, TOKENS] == 0:
         remove(parts.slots, parts.lists, number)
@@ -166,9 +166,9 @@ def _release(parts: Parts, number: int) -> None:
 
 @kernel
 def _warm_up(parts: Parts, fingerprints: U32Array, gained_hash: np.uint32) -> np.uint64:
-    """Touch the memory that these tokens will need, so that the cache misses overlap instead of following each other.
+    """Touch the memory that these tokens will need, so that cache misses overlap instead of following each other.
 
-    There is no instruction for prefetching in Numba, but loads that do not depend on each other serve: first all
+    Numba has no prefetch instruction, but independent loads have the same effect: first all
     entries of the token map, then the records of the lists, then the slots of the lists after the move.
     """
     entries, slots, records = parts.entries, parts.slots, parts.lists.records
@@ -192,10 +192,10 @@ def _warm_up(parts: Parts, fingerprints: U32Array, gained_hash: np.uint32) -> np
 def insert_tokens(
     parts: Parts, fingerprints: U32Array, postings: U16Array, epoch: int, short_list_postings: int
 ) -> int:
-    """``for f in fingerprints: sketch[f] |= set(postings)``; returns how many were done before something was full.
+    """``for f in fingerprints: sketch[f] |= set(postings)``; returns how many were inserted before something was full.
 
-    `postings` are sorted, distinct and below ``len(direct_moves)``. `epoch` is new for each set of postings; a call
-    that goes on where another stopped uses the same. Fingerprint 0 is no token and is passed over.
+    `postings` are sorted, distinct and below ``len(direct_moves)``. Each set of postings needs a new `epoch`; a call
+    that continues where another stopped uses the same one. Fingerprint 0 is not a token and is skipped.
     """
     lists = parts.lists
     gained_hash = postings_hash(postings)
@@ -244,10 +244,10 @@ def insert_lists(
     short_list_postings: int,
     done: I64Array,
 ) -> bool:
-    """`insert_tokens` for many sets of postings: set ``k`` is for the tokens from ``token_starts[k]`` on.
+    """`insert_tokens` for many sets of postings: set ``k`` belongs to the tokens from ``token_starts[k]`` on.
 
-    ``done = [k, n]`` is where to begin and where it stopped: set ``k``, of which ``n`` tokens are done; False if
-    something was full. Set ``k`` uses epoch ``epoch + k``.
+    ``done = [k, n]`` says where to start, and is updated to where the call stopped: at set ``k``, with ``n`` of its
+    tokens inserted. Returns False if something was full. Set ``k`` uses epoch ``epoch + k``.
     """
     while done[0] < len(token_starts) - 1:
         k = done[0]

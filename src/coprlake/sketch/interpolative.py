@@ -1,9 +1,9 @@
 """Binary Interpolative Coding of posting lists (paper 4.2; Moffat and Stuiver 2000).
 
-The middle posting of a sorted list is coded first, as an offset into the values it can have when the postings left
-and right of it need room too; then the halves, each in the narrower range that the middle leaves. A run of neighbours
-costs no bit at all. A number below ``r`` takes ``floor(log2(r))`` or one bit more ("truncated binary"). The list's
-length stands in front as an exponential Golomb code of order 2.
+The middle posting of a sorted list is coded first, as an offset into the values it can have given that the postings to
+its left and right need room too; then come the halves, each in the narrower range that the middle leaves. A run of
+consecutive postings takes no bits at all. A number below ``r`` takes ``floor(log2(r))`` bits or one more ("truncated
+binary"). The list's length comes first, as an exponential Golomb code of order 2.
 """
 
 from typing import Final
@@ -15,27 +15,27 @@ from coprlake.bits.words import bit_length
 from coprlake.kernel import I64Array, U16Array, U64Array, i64, kernel
 
 STACK_SIZE: Final = 4 * 64
-"""Room that the kernels need for halves that wait: four numbers each, one half for each time a list can be cut."""
+"""Stack size for halves still to be coded: four numbers each, and one half for each time a list can be split."""
 CORRUPT: Final = -1
 _COUNT_ORDER: Final = 2
 
 
 @kernel
 def _write_below(out: U64Array, position: int, number: int, bound: int) -> int:
-    """Write ``0 <= number < bound``; returns the position behind."""
+    """Write ``0 <= number < bound``; returns the end position."""
     short_width = bit_length(np.uint64(bound)) - 1
     short_codes = (2 << short_width) - bound
     if number < short_codes:
         write_bits(out, position, short_width, np.uint64(number))
         return position + short_width
-    number += short_codes  # its lowest bit comes last, so that a reader knows by the others whether there is one more
+    number += short_codes  # its lowest bit comes last, so that a reader knows from the others whether there is one more
     write_bits(out, position, short_width + 1, np.uint64((number & 1) << short_width | number >> 1))
     return position + short_width + 1
 
 
 @kernel
 def _write_count(out: U64Array, position: int, count: int) -> int:
-    """Write a length of one and more; returns the position behind."""
+    """Write a length of one or more; returns the end position."""
     number = count - 1 + (1 << _COUNT_ORDER)
     zeros = bit_length(np.uint64(number)) - 1 - _COUNT_ORDER
     write_bits(out, position + zeros, 1, np.uint64(1))
@@ -45,7 +45,7 @@ def _write_count(out: U64Array, position: int, count: int) -> int:
 
 @kernel
 def read_count(words: U64Array, position: int) -> tuple[int, int]:
-    """The length of the list at `position`, and the position behind that; a length of CORRUPT if there is none."""
+    """The length of the list at `position`, and where that ends; a length of CORRUPT if there is none."""
     zeros = 0
     while zeros <= 16 and read_bits(words, position + zeros, 1) == np.uint64(0):
         zeros += 1
@@ -58,9 +58,9 @@ def read_count(words: U64Array, position: int) -> tuple[int, int]:
 
 @kernel
 def encode(postings: U16Array, posting_count: int, out: U64Array, position: int, stack: I64Array) -> int:
-    """Write a sorted list of one and more distinct postings below `posting_count`; returns the position behind.
+    """Write a sorted list of one or more distinct postings below `posting_count`; returns the end position.
 
-    Needs room for 18 bits a posting and 40 more, zeroed.
+    Needs zeroed room for 18 bits per posting and 40 more.
     """
     count = len(postings)
     position = _write_count(out, position, count)
@@ -70,7 +70,7 @@ def encode(postings: U16Array, posting_count: int, out: U64Array, position: int,
         top -= 1
         first, last = stack[4 * top], stack[4 * top + 1]
         low, high = stack[4 * top + 2], stack[4 * top + 3]
-        while first < last:  # code the middle, keep the right half for later, go on with the left
+        while first < last:  # code the middle, keep the right half for later, continue with the left
             middle = (first + last) >> 1
             value = i64(postings[middle])
             position = _write_below(out, position, value - low - (middle - first), high - low - (last - first) + 1)
@@ -83,9 +83,9 @@ def encode(postings: U16Array, posting_count: int, out: U64Array, position: int,
 
 @kernel
 def decode(words: U64Array, position: int, posting_count: int, out: U16Array, stack: I64Array) -> tuple[int, int]:
-    """Write the postings of the list at `position` to `out`, ascending; returns how many, and the position behind.
+    """Write the postings of the list at `position` to `out`, ascending; returns how many, and the end position.
 
-    CORRUPT in the place of the number if the bits are no list of postings below `posting_count`. `out` has room for
+    The number is CORRUPT if the bits are not a list of postings below `posting_count`. `out` has room for
     `posting_count`.
     """
     count, position = read_count(words, position)

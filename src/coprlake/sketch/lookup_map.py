@@ -2,7 +2,7 @@
 
 The paper's map has hashes as keys and steps to the next hash when two different lists share one. Here the table
 itself is that space of hashes: the upper bits of a postings hash are its home slot, "the next hash" is the next slot,
-and the overflow that the paper leaves out is the wrap at the table's end. A slot is one 64-bit word: the postings
+and the overflow that the paper leaves out wraps at the table's end. A slot is one 64-bit word: the postings
 hash in the upper half, the list number plus one in the lower; 0 is free.
 """
 
@@ -20,19 +20,19 @@ _FREE: Final = np.uint64(0)
 
 @kernel
 def home_slot(slots: U64Array, postings_hash: np.uint32) -> int:
-    """Where a list with this hash stands if nothing is in its way; `slots` has a power of two entries."""
+    """The slot of a list with this hash if it is not taken; `len(slots)` is a power of two."""
     return i64(postings_hash) * len(slots) >> 32
 
 
 @kernel
 def slot_of(postings_hash: np.uint32, number: int) -> np.uint64:
-    """What a slot holds for a list."""
+    """The slot's content for a list."""
     return np.uint64(postings_hash) << _HALF | np.uint64(number + 1)
 
 
 @kernel
 def find_or_add(slots: U64Array, lists: Lists, number: int) -> int:
-    """Algorithm 1: the number of the list that has the postings of list `number`; that itself if it is the first.
+    """Algorithm 1: the number of the list with the postings of list `number`; `number` itself if it is the first.
 
     The caller counts the references and keeps at least one slot free.
     """
@@ -63,7 +63,7 @@ def has_hash(slots: U64Array, postings_hash: np.uint32) -> bool:
 
 @kernel
 def remove(slots: U64Array, lists: Lists, number: int) -> None:
-    """Algorithm 2: take list `number` out, and move what stood behind it closer to home, so that no hole remains.
+    """Algorithm 2: remove list `number`, and move the entries after it closer to home so that no hole remains.
 
     Does nothing if the list is not in the map.
     """
@@ -78,7 +78,7 @@ def remove(slots: U64Array, lists: Lists, number: int) -> None:
     slot = (slot + 1) & mask
     while slots[slot] != _FREE:
         home = home_slot(slots, np.uint32(slots[slot] >> _HALF))
-        # the paper's h_c <= h_f, on a ring: the way from home to here passes the freed slot
+        # the paper's h_c <= h_f, on a ring: the path from home to here passes the freed slot
         if (slot - home) & mask >= (slot - freed) & mask:
             slots[freed] = slots[slot]
             freed = slot

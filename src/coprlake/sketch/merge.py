@@ -11,7 +11,7 @@ from coprlake.sketch.mutable import MutableSketch
 
 @kernel
 def _group_by_rank(fingerprints: U32Array, ranks: U32Array, ends: I64Array, out: U32Array) -> None:
-    """Bring the fingerprints of each rank together: counting sort; ``ends[r]`` is where those of rank ``r`` end."""
+    """Group the fingerprints by rank with a counting sort; those of rank ``r`` end at ``ends[r]``."""
     for i in range(len(fingerprints) - 1, -1, -1):
         ends[ranks[i]] -= 1
         out[ends[ranks[i]]] = fingerprints[i]
@@ -24,13 +24,13 @@ def add_sealed(
     posting_base: int = 0,
     posting_map: I64Array | None = None,
 ) -> bool:
-    """Add all that `source` knows to `target`, with `posting_base` added to every posting.
+    """Add all tokens and postings of `source` to `target`, with `posting_base` added to every posting.
 
-    With a `posting_map`, posting ``p`` becomes ``posting_map[p]`` first; the map never falls, so that several small
+    With a `posting_map`, posting ``p`` becomes ``posting_map[p]`` first; the map never decreases, so several small
     batches may become one.
 
-    Each distinct list of the source is added once, with all the tokens that have it. Returns False if the target's
-    memory limit came in between; then the target holds a part and should not be used.
+    Each distinct list of the source is added once, with all the tokens that have it. Returns False if the target
+    reached its memory limit; then it holds only a part and should not be used.
 
     Raises:
         UsageError: the source does not keep whole fingerprints, or a posting would not fit.
@@ -49,7 +49,7 @@ def add_sealed(
             f"{source.file}: {source.posting_count} postings from {posting_base} on do not fit below {POSTING_LIMIT}; "
             "merge fewer sketches"
         )
-    source.verify()  # damage must not become part of a sound file
+    source.verify()  # damage must not get into a sound file
     fingerprints, ranks = source.tokens()
     token_starts = np.zeros(source.list_count + 1, np.int64)
     np.cumsum(np.bincount(ranks, minlength=source.list_count), out=token_starts[1:])
@@ -73,7 +73,7 @@ def add_sealed(
 def _checked_map(posting_map: I64Array, source: SealedSketch) -> I64Array:
     posting_map = np.ascontiguousarray(posting_map, np.int64)
     if len(posting_map) < source.posting_count or (np.diff(posting_map) < 0).any() or (posting_map < 0).any():
-        raise UsageError(f"{source.file}: the map of {source.posting_count} postings must have all of them, and rise")
+        raise UsageError(f"{source.file}: the map must cover all {source.posting_count} postings and never decrease")
     return posting_map
 
 
@@ -83,7 +83,7 @@ def _last_posting(source: SealedSketch, posting_map: I64Array | None) -> int:
 
 
 def _mapped(postings: I64Array, starts: I64Array) -> tuple[U16Array, I64Array]:
-    """The lists with postings that became equal brought together; each list stays ascending."""
+    """The lists without the duplicates that the map produced; each list stays ascending."""
     fresh = np.ones(len(postings), bool)
     fresh[1:] = postings[1:] != postings[:-1]
     fresh[starts[:-1]] = True  # the first of a list is not compared with the last of the one before

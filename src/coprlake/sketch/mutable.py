@@ -1,4 +1,4 @@
-"""The mutable sketch: cheap to add to, and every token can be found at once (paper 3.2, 4.1)."""
+"""The mutable sketch: cheap to add to, and searchable at any time (paper 3.2, 4.1)."""
 
 from operator import index
 from typing import Any
@@ -29,7 +29,7 @@ class MutableSketch(Sketch):
     """A map from fingerprints to sets of postings that only grows.
 
     Args:
-        memory_limit_bytes: what all its arrays together may take, also while one of them grows; None for no limit.
+        memory_limit_bytes: the most that all its arrays together may take, even while one grows; None for no limit.
         short_list_postings: the longest list that is kept as sorted numbers rather than as a bitset.
     """
 
@@ -57,12 +57,12 @@ class MutableSketch(Sketch):
 
     @property
     def token_count(self) -> int:
-        """Distinct fingerprints."""
+        """The number of distinct fingerprints."""
         return int(self._parts.sizes[TOKEN_COUNT])
 
     @property
     def list_count(self) -> int:
-        """Distinct posting lists of two postings and more."""
+        """The number of distinct posting lists with two or more postings."""
         return int(self._parts.lists.state[LIVE_LISTS])
 
     @property
@@ -72,7 +72,7 @@ class MutableSketch(Sketch):
 
     @property
     def parts(self) -> Parts:
-        """The arrays, for those who seal, query or check the sketch; they change with the next insertion."""
+        """The arrays, for code that seals, queries or checks the sketch; the next insertion changes them."""
         return self._parts
 
     @property
@@ -83,14 +83,14 @@ class MutableSketch(Sketch):
 
     @property
     def peak_memory_bytes(self) -> int:
-        """The largest `memory_bytes` ever, counting an array and its larger successor while both are there."""
+        """The largest `memory_bytes` ever, counting both an array and its larger successor while both exist."""
         return self._peak_bytes
 
     def insert(self, fingerprints: U32Array, posting: int) -> int:
-        """Note that the tokens occur in batch `posting`; returns how many of them were noted.
+        """Record that the tokens occur in batch `posting`; returns how many of them were recorded.
 
-        That is all of them unless the memory limit is reached: then the sketch stays as it is with the first so
-        many, and takes no more.
+        That is all of them unless the memory limit is reached: then the sketch keeps the tokens recorded so far and
+        takes no more.
         """
         if not self.admit(posting):
             return 0
@@ -111,11 +111,11 @@ class MutableSketch(Sketch):
         posting_starts: I64Array,
         posting_count: int,
     ) -> bool:
-        """Note many sets of postings at once, each with the tokens that have them: how sketches are merged.
+        """Record many sets of postings at once, each with the tokens that have it. Merging sketches uses this.
 
         Set ``k`` is ``postings[posting_starts[k]:posting_starts[k + 1]]``, sorted and not empty, for the tokens
-        ``fingerprints[token_starts[k]:token_starts[k + 1]]``. `posting_count` is one more than the largest batch there
-        is, also if that has no token; all postings are below. Returns False if the memory limit came in between.
+        ``fingerprints[token_starts[k]:token_starts[k + 1]]``. `posting_count` is one more than the largest batch, even
+        if that has no tokens; all postings are below it. Returns False if the memory limit was reached on the way.
         """
         if len(postings) and int(postings.max()) >= posting_count:
             raise UsageError(f"posting {postings.max()} is not below the posting count of {posting_count}")
@@ -134,11 +134,11 @@ class MutableSketch(Sketch):
         return True
 
     def set_memory_limit(self, memory_limit_bytes: int | None) -> None:
-        """From here on, grow up to this size; the last merge lifts the limit (paper 4.3)."""
+        """Change the memory limit; the final merge lifts it (paper 4.3)."""
         self._limit_bytes = memory_limit_bytes
 
     def list_ids(self, fingerprints: U32Array) -> I64Array:
-        """For each token the number that identifies its posting list in this sketch, -1 where it is absent.
+        """The number that identifies each token's posting list in this sketch, -1 where it is absent.
 
         A token with a single posting has no list; its number is that posting with a mark.
         """
@@ -149,7 +149,7 @@ class MutableSketch(Sketch):
         return ids
 
     def decode(self, list_id: int) -> U16Array:
-        """The postings of a list that `list_ids` named, ascending."""
+        """The postings of a list from `list_ids`, ascending."""
         if list_id & DIRECT:
             return np.array([list_id & PAYLOAD], np.uint16)
         postings = np.zeros(int(self._parts.lists.records[list_id & PAYLOAD, COUNT]), np.uint16)
@@ -157,10 +157,10 @@ class MutableSketch(Sketch):
         return postings
 
     def admit(self, posting: int) -> bool:
-        """Be ready for postings up to this one, which then counts as a batch; False if there is no memory for it."""
+        """Make room for postings up to this one, and count it as a batch; False if there is no memory for it."""
         posting = index(posting)
         if not 0 <= posting < POSTING_LIMIT:
-            raise UsageError(f"posting {posting} is outside 0 to {POSTING_LIMIT - 1}; begin a new segment")
+            raise UsageError(f"posting {posting} is outside 0 to {POSTING_LIMIT - 1}; start a new segment")
         if posting >= len(self._parts.direct_moves):
             capacity = 1 << posting.bit_length()
             if not self._reserve(capacity * (4 + 4 + 2 * 2)):
@@ -175,7 +175,7 @@ class MutableSketch(Sketch):
         return True
 
     def _reserve(self, extra_bytes: int) -> bool:
-        """Whether so much more may be allocated beside all that is there; if so, the peak counts it."""
+        """Whether `extra_bytes` more may be allocated now; if so, count them in the peak."""
         needed = self.memory_bytes + extra_bytes
         if self._limit_bytes is not None and needed > self._limit_bytes:
             return False
@@ -230,7 +230,7 @@ class MutableSketch(Sketch):
 
 
 def _resized(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    """A larger copy, with zeros behind."""
+    """A copy of `array` padded with zeros to `size`."""
     larger = np.zeros((size, *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger

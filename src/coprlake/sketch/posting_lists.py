@@ -1,14 +1,14 @@
-"""Posting lists of the mutable sketch (paper 4.1): who owns which block of memory, and what it says.
+"""Posting lists of the mutable sketch (paper 4.1): how they are allocated and encoded.
 
 A list is kept in the smaller of two forms: sorted 2-byte postings, or a dense bitset that ends at its largest
-posting. The form follows from the set alone, so two lists are equal exactly if their blocks are. A token
+posting. The form depends only on the set, so two lists are equal exactly if their blocks are. A token
 that gains a posting moves to another list, and a list that no token refers to is freed (`TOKENS`); only a list that a
-single token has may grow where it is.
+single token has may grow in place.
 
 All lists share one pool of 2-byte words, cut into blocks of a few sizes. Free blocks of a size are chained through
-their first two words, free list numbers through `OFFSET`. What is known of a list lies in one record of 32 bytes: an
-insertion visits thousands of lists in random order, and pays by the cache line. Kernels that need memory say so by
-returning -1 and change nothing.
+their first two words, free list numbers through `OFFSET`. Everything about a list is in one record of 32 bytes: an
+insertion visits thousands of lists in random order, and each cache line costs time. A kernel that runs out of memory
+returns -1 and changes nothing.
 """
 
 from typing import Any, Final, NamedTuple
@@ -27,11 +27,11 @@ the insertion with number EPOCH, the list to which the tokens of this one MOVE."
 RECORD_COLUMNS: Final = 8
 
 UNIT_WORDS: Final = 4
-"""Blocks begin at multiples of this many 2-byte words, so that a block's number fits in 32 bits."""
+"""Blocks start at multiples of this many 2-byte words, so that a block's number fits in 32 bits."""
 _SIZE_CLASSES: Final = 64
 
 POOL_UNITS, NEXT_LIST, FREE_LIST, LIVE_LISTS = 0, 1, 2, 3
-"""Where `Lists.state` holds: units of the pool ever used, list numbers ever used, head of the free numbers (-1: none),
+"""Indexes into `Lists.state`: units of the pool ever used, list numbers ever used, head of the free numbers (-1: none),
 and lists in use."""
 
 
@@ -39,13 +39,13 @@ class Lists(NamedTuple):
     """All posting lists of one sketch."""
 
     pool: U16Array
-    records: npt.NDArray[Any]  # uint32, a row a list
+    records: npt.NDArray[Any]  # uint32, one row per list
     free_blocks: I64Array  # by size class: first unit of the first free block, or -1
     state: I64Array
 
 
 def new_lists(list_count: int, pool_words: int) -> Lists:
-    """Empty arrays for so many lists and words."""
+    """Empty arrays with room for the given numbers of lists and words."""
     return Lists(
         pool=np.zeros(pool_words, np.uint16),
         records=np.zeros((list_count, RECORD_COLUMNS), np.uint32),
@@ -66,7 +66,7 @@ def size_class(words: int) -> int:
 
 @kernel
 def class_units(size_class_number: int) -> int:
-    """How many units a block of the class has: 1, 2, 3, 4, 6, 8, 12, 16, 24 ..."""
+    """The number of units in a block of the class: 1, 2, 3, 4, 6, 8, 12, 16, 24 ..."""
     if size_class_number < 2:
         return size_class_number + 1
     power = size_class_number >> 1
@@ -103,7 +103,7 @@ def _give_block(lists: Lists, unit: int, words: int) -> None:
 
 @kernel
 def _allocate(lists: Lists, words: int) -> int:
-    """A fresh list number with a block of `words`, or -1 if there is no room for either."""
+    """A new list number with a block of `words`, or -1 if there is no room for either."""
     number = lists.state[FREE_LIST]
     if number < 0 and lists.state[NEXT_LIST] == len(lists.records):
         return -1
@@ -124,7 +124,7 @@ def _allocate(lists: Lists, words: int) -> int:
 
 @kernel
 def free(lists: Lists, number: int) -> None:
-    """Give the list's block and number back."""
+    """Free the list's block and number."""
     _give_block(lists, i64(lists.records[number, OFFSET]), word_count(lists, number))
     lists.records[number, COUNT] = 0
     lists.records[number, OFFSET] = lists.state[FREE_LIST] + 1
@@ -134,7 +134,7 @@ def free(lists: Lists, number: int) -> None:
 
 @kernel
 def word_count(lists: Lists, number: int) -> int:
-    """Words of the pool that the list uses."""
+    """The number of words of the pool that the list uses."""
     return i64(lists.records[number, WORDS]) >> 1
 
 
@@ -163,7 +163,7 @@ def has_posting(lists: Lists, number: int, posting: int) -> bool:
     words = word_count(lists, number)
     if is_bitset(lists, number):
         return posting >> 4 < words and (i64(lists.pool[start + (posting >> 4)]) >> (posting & 15)) & 1 == 1
-    if posting > i64(lists.pool[start + words - 1]):  # the usual case: postings are given out in order
+    if posting > i64(lists.pool[start + words - 1]):  # the usual case: postings are assigned in order
         return False
     low, high = 0, words - 1
     while low < high:
@@ -177,7 +177,7 @@ def has_posting(lists: Lists, number: int, posting: int) -> bool:
 
 @kernel
 def same_postings(lists: Lists, a: int, b: int) -> bool:
-    """``decode(a) == decode(b)``; the form follows from the set, so comparing blocks is enough."""
+    """``decode(a) == decode(b)``; the form depends only on the set, so comparing blocks is enough."""
     if lists.records[a, WORDS] != lists.records[b, WORDS]:
         return False
     start_a, start_b = _start(lists, a), _start(lists, b)
@@ -189,7 +189,7 @@ def same_postings(lists: Lists, a: int, b: int) -> bool:
 
 @cold_kernel
 def decode(lists: Lists, number: int, out: U16Array) -> int:
-    """Write the list's postings to `out` in ascending order; returns how many. `out` has room for all."""
+    """Write the list's postings to `out` in ascending order; returns how many. `out` has room for all of them."""
     start = _start(lists, number)
     words = word_count(lists, number)
     if not is_bitset(lists, number):
@@ -242,7 +242,7 @@ def store(lists: Lists, postings: U16Array, postings_hash: np.uint32, short_list
 
 @cold_kernel
 def _extend_bitset(lists: Lists, number: int, posting: int, words: int) -> int:
-    """As `extend`, for a list that is a bitset and becomes one of `words`."""
+    """Like `extend`, for a bitset that becomes a bitset of `words`."""
     longer = _allocate(lists, words)
     if longer < 0:
         return -1
@@ -260,9 +260,9 @@ def _extend_bitset(lists: Lists, number: int, posting: int, words: int) -> int:
 
 @kernel
 def append_in_place(lists: Lists, number: int, posting: int, short_list_postings: int) -> bool:
-    """Add a `posting` beyond the list's last one to the list itself, if its form stays; False if nothing was done.
+    """Append a `posting` beyond the last one in place, if the form stays the same; False if nothing was done.
 
-    Only for a list that a single token has and that is not in the lookup map at the moment.
+    Only for a list that a single token has and that is currently not in the lookup map.
     """
     words = word_count(lists, number)
     bitset = is_bitset(lists, number)

@@ -1,7 +1,7 @@
-"""The postings hash: one number for a set of postings, whatever the order they came in (definitions 3.1 and 3.2).
+"""The postings hash: one number for a set of postings, in whatever order they arrived (definitions 3.1 and 3.2).
 
-The hash of one posting is one step of a linear congruential generator modulo 2**64 from that posting, of which we
-keep the upper half: the low bits of such a generator have short periods. The hash of a set is the XOR of the hashes
+The hash of one posting is one step of a linear congruential generator modulo 2**64 from that posting; we keep
+the upper half, because the low bits of these generators have short periods. The hash of a set is the XOR of the hashes
 of its elements, so a posting is added in constant time. Different sets may share a hash; the lookup map compares the
 sets themselves.
 """
@@ -18,7 +18,7 @@ _INCREMENT: Final = np.uint64(1442695040888963407)
 
 @kernel
 def posting_hash(posting: int) -> np.uint32:
-    """``hash_element(posting)``: the hash of the set that holds only this posting."""
+    """``hash_element(posting)``: the hash of the set with only this posting."""
     return np.uint32((np.uint64(posting) * _MULTIPLIER + _INCREMENT) >> np.uint64(32))
 
 

@@ -1,14 +1,15 @@
 """Ranks: which posting list a token has, in few bits (paper 3.3).
 
-Lists are ranked by how many tokens refer to them, most first, so that the lists most tokens have take the fewest bits.
-Such codes cannot be told apart by themselves; prefix sums over their widths say where each begins. The paper spends
-``floor(log2(max(rank, 1))) + 1`` bits on a rank. Because the prefix sums give the width, the highest bit tells nothing:
-we write ``rank + 1`` without its leading one, ``floor(log2(rank + 1))`` bits, one less for nearly every token. Widths
+Lists are ranked by how many tokens refer to them, most first, so that the most common lists take the fewest bits.
+These codes do not mark their own ends; prefix sums over their widths say where each starts. The paper spends
+``floor(log2(max(rank, 1))) + 1`` bits on a rank. Because the prefix sums give the width, the highest bit is redundant:
+we write ``rank + 1`` without its leading one, ``floor(log2(rank + 1))`` bits, one fewer for nearly every token. Widths
 and ranks together then come within 1 % of the entropy of the tokens' lists.
 
-Most lists have a single token, *own lists*, and would take the longest ranks. But the order of lists that equally many
-tokens have is free: in the order of their tokens the rank of an own list is the first of such ranks plus the tokens
-with own lists that come before. The prefix sums count these, and the token stores no rank at all (format 1.1).
+Most lists have a single token. These *own lists* would take the longest ranks. But lists with the same number of
+tokens may be in any order: if own lists are in the order of their tokens, the rank of one is the first rank of an own
+list plus the number of earlier tokens with own lists. The prefix sums count those, and the token stores no rank at all
+(format 1.1).
 """
 
 from typing import Final
@@ -22,7 +23,7 @@ from coprlake.bits.words import bit_length
 from coprlake.kernel import U8Array, U32Array, U64Array, i64, kernel
 
 OWN: Final = MARK
-"""In the place of a rank's width: the token's list is its own."""
+"""Used instead of a rank's width: the token's list is its own."""
 _WIDEST: Final = 31
 _LARGEST: Final = (1 << 32) - 1
 
@@ -35,7 +36,7 @@ def rank_width(rank: int) -> int:
 
 @kernel
 def _read_rank(ranks: U64Array, start: int, width: int) -> int:
-    """The rank whose `width` bits begin at `start`; a width that no rank has, in a damaged file, is cut."""
+    """The rank whose `width` bits start at `start`; an impossible width, in a damaged file, is capped."""
     width = min(width, _WIDEST)
     return (1 << width | i64(read_bits(ranks, start, width))) - 1
 
@@ -44,7 +45,7 @@ def _read_rank(ranks: U64Array, start: int, width: int) -> int:
 def find_rank(sums: PrefixSums, ranks: U64Array, first_own: int, index: int) -> int:
     """The rank of the token with this minimal hash; `first_own` is the first rank of an own list.
 
-    For bytes that are damaged, any number that is not negative.
+    If the bytes are damaged, any nonnegative number.
     """
     start, width, own_count = find_span(sums, ranks, index)
     return first_own + own_count if width == OWN else _read_rank(ranks, start, width)
@@ -54,7 +55,7 @@ def find_rank(sums: PrefixSums, ranks: U64Array, first_own: int, index: int) -> 
 def decode_ranks(sums: PrefixSums, ranks: U64Array, first_own: int, out: U32Array) -> int:
     """``out[i] = find_rank(sums, ranks, first_own, i)`` for all tokens, in one pass; returns how many have own lists.
 
-    Of damaged bytes it may be more than there are own lists; ranks beyond 32 bits become the largest of 32 bits.
+    If the bytes are damaged, that may be more than there are own lists; ranks beyond 32 bits become the 32-bit maximum.
     """
     start, position, own_count = i64(0), i64(0), i64(0)
     for i in range(len(out)):
@@ -96,7 +97,7 @@ def _encode(ranks: U32Array, widths: U8Array, out: U64Array) -> None:
 def build_ranks(ranks: U32Array, first_own: int) -> tuple[PrefixSums, U64Array]:
     """Store the rank of each token, in the order of the minimal hashes.
 
-    Those from `first_own` on occur once each and rise in this order: they are not stored.
+    Ranks from `first_own` on occur once each and increase in this order: they are not stored.
     """
     widths = np.zeros(len(ranks), np.uint8)
     out = np.zeros(words_for(_measure(ranks, first_own, widths)), np.uint64)

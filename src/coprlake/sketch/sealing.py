@@ -27,9 +27,9 @@ from coprlake.summary import Report
 from coprlake.tokens.rules import rule_set
 
 _ENCODE_MARGIN_BITS = 18 * (1 << 16) + 64
-"""What one list can take at the most."""
+"""The most bits that one list can take."""
 _UNRANKED: Final = (1 << 32) - 1
-"""In the place of the rank of an own list, which follows from its token's minimal hash."""
+"""Placeholder for the rank of an own list, which follows from its token's minimal hash."""
 
 
 @dataclass(repr=False)
@@ -46,12 +46,12 @@ class SealReport(Report):
 
     @property
     def seconds(self) -> float:
-        """The time of all phases."""
+        """The total time of all phases."""
         return sum(self.seconds_by_phase.values())
 
 
 class Ranking(NamedTuple):
-    """The distinct lists of a sketch in the order of their ranks, and the way back from a token's value to its rank.
+    """The distinct lists of a sketch in rank order, and the rank for each value of the token map.
 
     Lists from `first_own` on have one token each and no rank yet: `_rank_tokens` adds them.
     """
@@ -64,7 +64,7 @@ class Ranking(NamedTuple):
 
 @kernel
 def _collect(entries: U64Array, fingerprints: U32Array, values: U32Array) -> None:
-    """Write what the token map holds, in its order."""
+    """Copy the fingerprints and values of the token map, in its order."""
     count = 0
     for i in range(len(entries)):
         if entries[i] != np.uint64(0):
@@ -77,7 +77,7 @@ def _collect(entries: U64Array, fingerprints: U32Array, values: U32Array) -> Non
 def _arrange(
     fingerprints: U32Array, values: U32Array, indexes: I64Array, out_fingerprints: U32Array, out_values: U32Array
 ) -> None:
-    """Bring fingerprints and values into the order of the minimal hashes."""
+    """Put fingerprints and values into the order of the minimal hashes."""
     for i in range(len(fingerprints)):
         out_fingerprints[indexes[i]] = fingerprints[i]
         out_values[indexes[i]] = values[i]
@@ -85,7 +85,7 @@ def _arrange(
 
 @kernel
 def _rank_tokens(values: U32Array, ranking: Ranking, ranks: U32Array) -> None:
-    """Write the rank of each token's list; own lists get theirs, and their place in the ranking, in the tokens' order.
+    """Write the rank of each token's list; own lists are ranked here, in the order of their tokens.
 
     `values` are in the order of the minimal hashes.
     """
@@ -111,7 +111,7 @@ def _encode_lists(
     scratch: U16Array,
     stack: I64Array,
 ) -> int:
-    """Write the lists from `rank` on and their `offsets`; returns the first rank that found no room."""
+    """Write the lists from `rank` on and their `offsets`; returns the first rank that did not fit."""
     while rank < len(values):
         payload = i64(values[rank]) & PAYLOAD
         if values[rank] & DIRECT:
@@ -129,7 +129,7 @@ def _encode_lists(
 
 
 def _canonical_order(keys: U64Array, values: U32Array, sketch: MutableSketch) -> I64Array:
-    """The order of rising keys; lists with the same key, which are few, are ordered by their postings."""
+    """The order that sorts by key; the few lists with equal keys are sorted by their postings."""
     order = np.argsort(keys, kind="stable")
     rising = keys[order]
     borders = np.diff((rising[1:] == rising[:-1]).astype(np.int8), prepend=0, append=0)
@@ -142,10 +142,10 @@ def _canonical_order(keys: U64Array, values: U32Array, sketch: MutableSketch) ->
 
 
 def rank_lists(sketch: MutableSketch, values: U32Array, *, own_apart: bool) -> Ranking:
-    """Order all distinct lists by how many tokens refer to them; ties go by postings hash, then postings.
+    """Order all distinct lists by how many tokens refer to them, most first; ties by postings hash, then postings.
 
-    So the order follows from the content, and the same content gives the same bytes however it came about. With
-    `own_apart` the lists that only one token has are left out: their place is at the end, in the tokens' order.
+    The order depends only on the content, so the same content gives the same bytes however it was built. `own_apart`
+    leaves out lists that only one token has: they go at the end, in the order of their tokens.
     """
     lists = sketch.parts.lists
     direct = values[values & DIRECT != 0] & PAYLOAD
@@ -178,7 +178,7 @@ def _sample_offsets(offsets: I64Array, width: int, out: U64Array) -> None:
 
 
 def build_offset_samples(offsets: I64Array, list_words: int) -> U64Array:
-    """Where every LIST_INTERVAL-th list begins, in as few bits as such a position takes."""
+    """The start of every LIST_INTERVAL-th list, in as few bits as a position needs."""
     width = position_width(list_words)
     out = np.zeros(words_for(width * -(-(len(offsets) - 1) // LIST_INTERVAL)), np.uint64)
     _sample_offsets(offsets[:-1], width, out)
@@ -186,7 +186,7 @@ def build_offset_samples(offsets: I64Array, list_words: int) -> U64Array:
 
 
 def encode_lists(sketch: MutableSketch, values: U32Array) -> tuple[U64Array, I64Array]:
-    """The lists in the order of `values` as one bit sequence, and where each begins (and the last one ends)."""
+    """The lists in the order of `values` as one bit sequence, and where each starts (and the last one ends)."""
     offsets = np.zeros(len(values) + 1, np.int64)
     out = np.zeros(words_for(32 * len(values) + _ENCODE_MARGIN_BITS), np.uint64)
     scratch = np.zeros(max(sketch.posting_count, 1), np.uint16)
@@ -217,7 +217,7 @@ def encode(
     object_id: bytes = bytes(16),
     rules: RuleSet | str = RULES,
 ) -> tuple[list[bytes], SealReport]:
-    """The pieces of the sealed sketch's file. The sketch itself is not changed.
+    """Encode the sketch as the pieces of a sealed file. The sketch itself does not change.
 
     Args:
         sketch: any mutable sketch, also an empty one.
@@ -274,7 +274,7 @@ def _check_options(signature_bits: int, object_id: bytes) -> None:
 
 
 def _counts(sketch: MutableSketch, ranking: Ranking, function: PerfectHash) -> dict[str, int]:
-    """The header's numbers that follow from the content."""
+    """The counts in the header, taken from the content."""
     return {
         "token_count": sketch.token_count,
         "list_count": len(ranking.values),
@@ -293,7 +293,7 @@ def seal(
     object_id: bytes = bytes(16),
     rules: RuleSet | str = RULES,
 ) -> SealReport:
-    """Write the sealed form of `sketch` to `path`: complete and synced, or not at all. Arguments as of `encode`."""
+    """Write the sealed form of `sketch` to `path`: complete and synced, or not at all. Arguments as for `encode`."""
     pieces, report = encode(sketch, signature_bits=signature_bits, object_id=object_id, rules=rules)
     started = time.perf_counter()
     write_whole_file(Path(path), pieces)
@@ -302,9 +302,9 @@ def seal(
 
 
 def write_whole_file(path: Path, pieces: list[bytes]) -> None:
-    """Write a file under another name, sync it, and only then give it its own."""
+    """Write a file under a temporary name, sync it, and only then rename it."""
     if not path.parent.is_dir():
-        raise NotFoundError(f"{path.parent}: no such folder for {path.name}; make it first")
+        raise NotFoundError(f"{path.parent}: no such folder for {path.name}; create it first")
     if path.is_dir():
         raise UsageError(f"{path}: is a folder; name a file to write")
     with written_aside(os.fspath(path)) as unfinished, Path(unfinished).open("wb") as file:

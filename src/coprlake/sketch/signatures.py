@@ -1,8 +1,8 @@
-"""Signature bits: what tells a token that was added from one that was not (paper 3.3).
+"""Signature bits: they tell a token that was added from one that was not (paper 3.3).
 
-A minimal perfect hash gives any key some index. The low bits of the fingerprint that belongs there are kept, and a
-key whose bits differ was never added; with ``b`` bits one stranger in ``2 ** b`` passes. All 32 bits are the
-fingerprint itself: sketches that keep them can be merged (paper 4.3).
+A minimal perfect hash maps any key to some index, even one that was never added. We keep the low bits of the
+fingerprint that belongs at each index; a key whose bits differ was never added. With ``b`` bits, one absent key in
+``2 ** b`` passes. All 32 bits are the fingerprint itself: sketches that keep them can be merged (paper 4.3).
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ def _encode(fingerprints: U32Array, signature_bits: int, out: U64Array) -> None:
 
 
 def build_signatures(fingerprints: U32Array, signature_bits: int) -> U64Array:
-    """The signatures of the fingerprints, which come in the order of their minimal hashes."""
+    """The signatures of the fingerprints, which are in the order of their minimal hashes."""
     out = np.zeros(words_for(len(fingerprints) * signature_bits), np.uint64)
     _encode(fingerprints, signature_bits, out)
     return out

@@ -28,13 +28,13 @@ from coprlake.sketch.sealing import SealReport, seal
 
 
 class SketchWriter(Sketch):
-    """Takes the tokens of batches, can be asked at any time, and is sealed at the end.
+    """Takes the tokens of batches, answers queries at any time, and is sealed at the end.
 
     Args:
-        memory_limit_bytes: what the mutable sketch may take, growth included. Sealing it, when it spills and at the
-            end, takes up to twice as much again for a moment; the merge at the end takes as much as if nothing had
+        memory_limit_bytes: the most that the mutable sketch may take, growth included. Sealing it, when it spills and
+            at the end, briefly takes up to twice as much again; the merge at the end takes as much as if nothing had
             been spilled, as in the paper.
-        spill_folder: where temporary sketches go; None for the system's folder for such files.
+        spill_folder: where temporary sketches go; None for the system's temporary folder.
         short_list_postings: the longest posting list that is kept as sorted numbers rather than as a bitset.
 
     It is a context manager; leaving it removes its temporary files.
@@ -62,7 +62,7 @@ class SketchWriter(Sketch):
 
     @property
     def spill_count(self) -> int:
-        """Temporary sketches written so far."""
+        """The number of temporary sketches written so far."""
         return self._spill_count
 
     @property
@@ -77,12 +77,12 @@ class SketchWriter(Sketch):
 
     @property
     def token_count(self) -> int:
-        """Distinct fingerprints; exact as long as nothing was spilled, then an upper bound until it is sealed."""
+        """The number of distinct fingerprints; an upper bound between the first spill and sealing, otherwise exact."""
         return sum(part.token_count for part in self._parts)
 
     @property
     def posting_count(self) -> int:
-        """One more than the largest posting; 0 while there is none."""
+        """One more than the largest posting; 0 if there is none."""
         return max(part.posting_count for part in self._parts)
 
     @property
@@ -91,7 +91,7 @@ class SketchWriter(Sketch):
         return [*self._spilled, self._mutable]
 
     def insert(self, fingerprints: U32Array, posting: int) -> None:
-        """Note that the tokens occur in batch `posting`."""
+        """Record that the tokens occur in batch `posting`."""
         self._check_open()
         self._combinations.clear()  # lists move with every insertion
         if not self._mutable.admit(posting):
@@ -102,7 +102,7 @@ class SketchWriter(Sketch):
             done += self._mutable.insert(fingerprints[done:], posting)
 
     def list_ids(self, fingerprints: U32Array) -> I64Array:
-        """For each token a number that stands for its lists in all parts, -1 where no part has it."""
+        """A number that identifies each token's lists in all parts, -1 where no part has the token."""
         rows = np.stack([part.list_ids(fingerprints) for part in self._parts])
         ids = [self._combinations.setdefault(tuple(column), len(self._combinations)) for column in rows.T.tolist()]
         self._combination_list = list(self._combinations)
@@ -114,9 +114,9 @@ class SketchWriter(Sketch):
         return np.unique(np.concatenate(lists))
 
     def merged(self) -> MutableSketch:
-        """All parts as one mutable sketch beyond the memory limit, as if nothing had been spilled.
+        """Merge all parts into one mutable sketch, ignoring the memory limit, as if nothing had been spilled.
 
-        The parts are gone afterwards; the writer goes on with what it merged, and spills that when more comes.
+        The parts are gone afterwards; the writer continues with the merged sketch, and spills it when more comes.
         """
         self._check_open()
         if self._spilled:
@@ -166,14 +166,14 @@ class SketchWriter(Sketch):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise UsageError("the sketch writer is closed; begin a new one")
+            raise UsageError("the sketch writer is closed; create a new one")
 
     def _own_lists(self, list_id: int) -> list[tuple[Sketch, int]]:
         combination = self._combination_list[list_id]
         return [(part, own) for part, own in zip(self._parts, combination, strict=False) if own >= 0]
 
     def _spill(self) -> None:
-        """Seal the mutable sketch with whole fingerprints, and begin a new one."""
+        """Seal the mutable sketch with whole fingerprints, and start a new one."""
         if self._folder is None:
             try:
                 self._folder = tempfile.TemporaryDirectory(prefix="coprlake-spill-", dir=self._spill_parent)
@@ -181,7 +181,7 @@ class SketchWriter(Sketch):
                 raise storage_error(f"{self._spill_parent or tempfile.gettempdir()}: a folder", error) from error
         path = Path(self._folder.name) / f"{len(self._spilled):06d}.copr"
         seal(self._mutable, path, signature_bits=FULL_SIGNATURE_BITS)
-        self._spilled.append(SealedSketch.open(path, may_copy=False))  # a spill is to save memory
+        self._spilled.append(SealedSketch.open(path, may_copy=False))  # spilling is meant to save memory
         self._spill_count += 1
         self._peak_bytes = self.peak_memory_bytes
         self._merged = False

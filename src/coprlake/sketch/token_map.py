@@ -1,7 +1,7 @@
 """The token map: from a fingerprint to its posting or posting list (paper 3.2, 4.1).
 
 An entry is one 64-bit word, so that a probe touches one cache line: the fingerprint in the upper half, the value in the
-lower. The two top bits of the value tell what it is:
+lower. The two top bits of the value give its kind:
 
 | top bits | value                                                       |
 |----------|-------------------------------------------------------------|
@@ -9,8 +9,8 @@ lower. The two top bits of the value tell what it is:
 | 01       | the only posting of the token, encoded directly             |
 | 10       | the number of a posting list                                |
 
-Collisions step to the next entry. The home entry is given by the upper bits of the fingerprint: the entries lie
-nearly in the order of fingerprints, and a larger map is filled from a smaller one front to back.
+Collisions step to the next entry. The upper bits of the fingerprint give its home entry, so entries are
+nearly in the order of fingerprints, and growing fills the larger map front to back.
 """
 
 from typing import Final
@@ -30,7 +30,7 @@ _LOWER: Final = np.uint64(0xFFFFFFFF)
 
 @kernel
 def find_entry(entries: U64Array, fingerprint: np.uint32) -> int:
-    """Where the fingerprint stands, or the free entry where it belongs. There must be a free entry.
+    """The entry that holds the fingerprint, or the free entry where it belongs. There must be a free entry.
 
     The number of entries is a power of two.
     """
@@ -62,7 +62,7 @@ def find_values(entries: U64Array, fingerprints: U32Array, out: U32Array) -> Non
 
 @kernel
 def refill(old: U64Array, new: U64Array) -> None:
-    """Put every entry of `old` into the empty, larger map `new`."""
+    """Copy every entry of `old` into the empty, larger map `new`."""
     mask = len(new) - 1
     for i in range(len(old)):
         if old[i] != np.uint64(0):

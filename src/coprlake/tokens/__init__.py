@@ -1,1 +1,1 @@
-"""What is a token (paper 5.1.1)."""
+"""How text is split into tokens (paper 5.1.1)."""

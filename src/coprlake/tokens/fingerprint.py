@@ -1,9 +1,9 @@
-"""Fingerprints: the 4 bytes that stand for a token everywhere in the sketch (paper 4.1).
+"""Fingerprints: the 4 bytes that represent a token everywhere in the sketch (paper 4.1).
 
-A token's *polynomial* is the sum of ``symbol(byte_i) * BASE ** (n - 1 - i)`` modulo 2**64. It can be extended by a
+A token's *polynomial* is the sum of ``symbol(byte_i) * BASE ** (n - 1 - i)`` modulo 2**64. It can be extended one
 byte at a time and joined from the polynomials of two parts, so rules 4 and 5 cost a multiplication instead of a
-second pass. The fingerprint is the polynomial, xored with the seed of its field, mixed and cut to its upper 32 bits.
-It is never 0: that value means "no token" wherever fingerprints are stored.
+second pass. The fingerprint is the polynomial, xored with the seed of its field, mixed and truncated to its upper 32
+bits. It is never 0: that value means "no token" wherever fingerprints are stored.
 """
 
 from typing import Final
@@ -25,7 +25,7 @@ _ZERO: Final = np.uint64(0)
 
 @kernel
 def mix(polynomial: np.uint64, seed: np.uint64) -> np.uint64:
-    """64 bits that depend on all bits of both: the finalizer of MurmurHash3, with shifts of 32."""
+    """64 bits that depend on all bits of both arguments: the finalizer of MurmurHash3, with shifts of 32."""
     mixed = polynomial ^ seed
     mixed = (mixed ^ (mixed >> _HALF)) * _MIX1
     return (mixed ^ (mixed >> _HALF)) * _MIX2
@@ -33,7 +33,7 @@ def mix(polynomial: np.uint64, seed: np.uint64) -> np.uint64:
 
 @kernel
 def upper_half(mixed: np.uint64) -> np.uint32:
-    """The fingerprint in what `mix` gives."""
+    """The fingerprint from the result of `mix`."""
     half = np.uint32(mixed >> _HALF)
     return half if half != 0 else np.uint32(1)
 
@@ -65,20 +65,20 @@ def _seed_of(data: U8Array) -> np.uint64:
 
 
 def as_bytes(text: str | bytes) -> bytes:
-    """UTF-8; bytes that came in as lone surrogates, as in arguments of a command, become themselves again."""
+    """The text as UTF-8; lone surrogates that stand for bytes, as in command arguments, become those bytes again."""
     if isinstance(text, bytes):
         return text
     try:
         return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # half of a pair: no text has it, but asking for it is no mistake
+    except UnicodeEncodeError:  # half of a pair: no text has one, but searching for it is not an error
         return text.encode("utf-8", "surrogatepass")
 
 
 def field_seed(field: str) -> np.uint64:
-    """What scopes a token to its field: 0 for the log line itself, a hash of the name for every other field.
+    """The seed that ties a token to its field: 0 for the log line itself, a hash of the name for every other field.
 
-    Field names differ in case only where their owner means different fields, but here they share a seed: that may
-    cost a false positive, never a match.
+    Names that differ only in case share a seed, even if they are different fields: that may cause a false positive,
+    but never misses a match.
     """
     if field == CONTENT:
         return _ZERO

@@ -1,9 +1,9 @@
-"""The tokens that a line must contain if it matches: what a query can be pruned by.
+"""The tokens that a line must contain to match: queries use them to prune.
 
-A search text is a piece of a line. Runs inside of it are whole runs of the line, and all their tokens are required. A
-run at an *open* end may go on in the line: of it only the grams are known. Ends are closed for a whole term, where
-the characters around the match are of another class, and at the end of a line. What is returned may be empty: then
-nothing can be ruled out.
+A search text is a piece of a line. Runs inside it are whole runs of the line, and all their tokens are required. A run
+at an *open* end may continue in the line, so only its grams are known. Ends are closed for a whole term, where the
+characters around the match are of another class, and at the end of a line. The result may be empty: then nothing can
+be ruled out.
 """
 
 import threading
@@ -27,12 +27,12 @@ def term_tokens(
     """The fingerprints that every line with `text` as a whole term has.
 
     Args:
-        text: one token, or several with whatever stands between them.
-        field: the field that is searched.
+        text: one token, or several with anything between them.
+        field: the field to search.
         grams: whether that field was indexed with grams; by default the log line is and other fields are not, as in
-            `BatchScanner.scan`. Say True only if it was: otherwise lines are lost. The grams of whole tokens follow
-            from the tokens, but looking for them too makes a false positive much rarer.
-        rules: the rules that it was indexed by.
+            `BatchScanner.scan`. Pass True only if it was: otherwise matches are missed. The tokens already imply
+            their grams, but looking for those too makes false positives much rarer.
+        rules: the rules that the field was indexed with.
     """
     own = field_rules(rules, grams=field == CONTENT if grams is None else grams)
     return piece_tokens(text, field, left_open=False, right_open=False, rules=own)
@@ -77,9 +77,9 @@ _own: Final = threading.local()
 
 
 def _seen_of_this_thread() -> tuple[Seen, U64Array]:
-    """Nothing seen yet, with room for a short text, and the memory to clear for the next.
+    """An empty `Seen` with room for a short text, and the memory to clear before the next text.
 
-    Making the arrays anew costs more than a search; and clearing one array costs less than clearing four.
+    Allocating the arrays again takes longer than a search, and clearing one array is faster than clearing four.
     """
     kept: tuple[Seen, U64Array] | None = getattr(_own, "seen", None)
     if kept is None:
@@ -107,11 +107,11 @@ def symbol_class(symbol: int) -> int:
 
 @kernel
 def _scan_piece(data: U8Array, left_open: bool, right_open: bool, seed: np.uint64, rules: int, seen: Seen) -> None:
-    """Add the tokens that a line with this piece must have; `seen` has room (fewer would only prune less)."""
+    """Add the tokens that a line with this piece must have; `seen` has room for them."""
     end = len(data)
     if end == 0:
         return
-    first, last = 0, end  # what lies between is whole
+    first, last = 0, end  # all runs in between are whole
     kind = symbol_class(i64(SYMBOLS[data[0]]))
     if left_open and kind != 2:
         while first < end and symbol_class(i64(SYMBOLS[data[first]])) == kind:
@@ -132,7 +132,7 @@ def _scan_piece(data: U8Array, left_open: bool, right_open: bool, seed: np.uint6
 
 @kernel
 def _winnow_piece(data: U8Array, seed: np.uint64, seen: Seen) -> None:
-    """Rule 9 for each run of the piece: a window inside of it stands in the line, too, whatever goes on around it."""
+    """Rule 9 for each run of the piece: a window inside it is also in the line, whatever surrounds it there."""
     start, end = 0, len(data)
     while start < end:
         stop = chunk_end(data, start, end)
@@ -144,7 +144,7 @@ def _winnow_piece(data: U8Array, seed: np.uint64, seen: Seen) -> None:
 def _scan_cut_run(
     data: U8Array, start: int, end: int, cut_left: bool, cut_right: bool, seed: np.uint64, seen: Seen
 ) -> None:
-    """Add the grams of a run that may go on in the line: rules 6, 7 and 8."""
+    """Add the grams of a run that may continue in the line: rules 6, 7 and 8."""
     if start == end:
         return
     if data[start] >= 0x80:
@@ -160,7 +160,7 @@ def _scan_cut_run(
 def _scan_cut_foreign(
     data: U8Array, start: int, end: int, cut_left: bool, cut_right: bool, seed: np.uint64, seen: Seen
 ) -> None:
-    """Rule 8 for the characters that are surely whole: bytes, unlike text, can be cut inside of one."""
+    """Rule 8 for the characters that are certainly whole: bytes, unlike text, can be cut inside a character."""
     while cut_left and start < end and data[start] < 0xC0:
         start += 1
     if cut_right:
