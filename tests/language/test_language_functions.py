@@ -236,7 +236,7 @@ REFUSED = [
     ('matchesRegex("a", "(")', "bad regular expression"),
     ('matchesPattern("a", "NOPE")', "NOPE"),
     ('parse("a", "INT")', "gives no value a name"),
-    ('splitByPattern("a", "INT?")', "matches of nothing"),
+    ('splitByPattern("a", "INT?")', "an empty match"),
     ('jsonPath("{}", "$[")', "not a path"),
     ('ipIn("10.0.0.1", "nowhere")', "not a network"),
     ('ipMask("10.0.0.1", 129)', "0 to 128"),
