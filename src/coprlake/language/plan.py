@@ -19,7 +19,7 @@ _numbers = itertools.count()
 
 
 class Column:
-    """A column of a node; its hint and number give its name in SQL."""
+    """A column of a node; its hint gives its name in SQL."""
 
     __slots__ = ("hint", "number", "type")
 
