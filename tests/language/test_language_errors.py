@@ -49,7 +49,7 @@ WRONG = [
     ('fetch logs | filter matchesRegex(content, "(a")', "missing )", None),
     ('fetch logs | parse content, "LD IPADR:x"', "did you mean IPADDR?", '"LD IPADR:x"'),
     ('fetch logs | parse content, "LD \'x"', "at character", None),
-    ('fetch logs | parse content, "LD"', "gives no value a name", '"LD"'),
+    ('fetch logs | parse content, "LD"', "names no value", '"LD"'),
     ("fetch logs | summarize content", "in an aggregation", "content"),
     ("fetch logs | fields x = count()", "use it in summarize", "count()"),
     ("fetch logs | limit -5", "number of records", "-5"),
