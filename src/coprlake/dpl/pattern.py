@@ -9,7 +9,7 @@ The language is the Dynatrace Pattern Language as far as it is documented. Where
   of the line.
 * Named character classes are greedy, as in Dynatrace; classes in brackets match one character unless quantified.
 * An empty repetition ends its group and meets the minimum. An export in a repeated group has the last value.
-* No match is longer than 4096 characters or repetitions, no quoted string or JSON value longer than 128000 bytes.
+* No matcher takes more than 4096 characters or repetitions, no quoted string or JSON value more than 128000 bytes.
 * A timestamp without a year is the latest that is at most a day after now, as in `coprlake.intake`; one without a date
   is on 1970-01-01.
 """
