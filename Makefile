@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 KERNEL_CACHE := $(VENV)/bounds-checked-kernels
-KERNEL_FOLDERS := src/coprlake/kernel.py,src/coprlake/bits/**,src/coprlake/tokens/**,src/coprlake/sketch/**,src/coprlake/predicate/**,src/coprlake/dpl/**
+KERNEL_FOLDERS := src/coprlake/kernel.py,src/coprlake/bits/**,src/coprlake/tokens/**,src/coprlake/sketch/**,src/coprlake/predicate/**,src/coprlake/dpl/**,src/coprlake/text/**,src/coprlake/intake/**,src/coprlake/language/functions/text/text_scanning.py
 
 .PHONY: help setup kafka demo test test-kernels test-jit test-no-jit test-bounds lint format benchmark paper clean
 

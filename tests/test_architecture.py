@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import coprlake
 SOURCE = Path(__file__).parent.parent / "src" / "coprlake"
 LAYERS = [
     {"config", "errors", "files", "kernel", "kernel_sources", "records", "table_formats", "unchanging"},
+    {"text"},
     {"bits"},
     {"sketch", "tokens"},
     {"predicate"},
@@ -57,6 +59,40 @@ def test_imports_go_one_way(path: Path) -> None:
     assert all(layer_of(other) <= layer_of(part) for other in imported), imported
     if part == "tokens":
         assert "sketch" not in imported
+
+
+def module_of(path: Path) -> str:
+    parts = ("coprlake", *path.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts).removesuffix(".__init__")
+
+
+MODULES = {module_of(path): path for path in SOURCE.rglob("*.py")}
+
+
+def imported_modules(module: str) -> set[str]:
+    """The modules that a module imports when it is loaded or later; not those that only its types need."""
+    found = set()
+    pending: list[ast.AST] = [ast.parse(MODULES[module].read_text())]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            pending += node.orelse
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            below = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= below if below <= MODULES.keys() else below | {str(node.module)}
+        pending += ast.iter_child_nodes(node)
+    return found & MODULES.keys() - {module}
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    graph = {module: imported_modules(module) for module in MODULES}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"these modules import each other: {' <- '.join(error.args[1])}")
 
 
 def test_no_drawers() -> None:

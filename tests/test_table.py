@@ -17,9 +17,10 @@ from deltalake import DeltaTable
 
 from coprlake.errors import ConflictError, CoprlakeError, UsageError
 from coprlake.predicate.build import at_least, contains, equals, exists, one_of
+from coprlake.query.time_bounds import microseconds
 from coprlake.segment.mutable import SegmentOptions
 from coprlake.segment.sidecar import sidecar_name
-from coprlake.table import Table, create_table, microseconds, open_table, table_exists
+from coprlake.table import Table, create_table, open_table, table_exists
 
 SMALL = SegmentOptions(batch_bytes=100, slot_count=4)
 NOON = datetime(2024, 6, 1, 12, tzinfo=UTC)
@@ -776,7 +777,7 @@ def test_delta_rs_reads_the_same_records(shared: Table) -> None:
 
 def test_duckdb_reads_the_same_records(shared: Table) -> None:
     path = f"{shared.uri}/day=*/*.parquet"
-    found = duckdb.sql(
+    found = duckdb.execute(
         "select id, source, content, epoch_us(timestamp), day::text "
         f"from read_parquet('{path}', hive_partitioning=true) order by id"
     ).fetchall()

@@ -17,7 +17,7 @@ from benchmarks.stores.base import Answer, Reader, Setting, Sizes, Store
 from benchmarks.stores.batches import BatchReader, BatchWriter, contains, term
 from benchmarks.stores.lucene_pieces import pieces_of
 from coprlake.predicate.predicates import Predicate
-from coprlake.tokens.columns import string_buffers
+from coprlake.text.arrow_strings import occurring_strings, string_buffers
 
 _PIECE = Struct(">iii")
 _SETTINGS = (
@@ -95,7 +95,7 @@ class LuceneStore(Store):
     def _add(self, number: int, lines: pa.Array) -> None:
         import jpype
 
-        data, starts = string_buffers(lines)
+        data, starts = string_buffers(occurring_strings(lines))
         first = int(starts[0])
         text = jpype.JArray.of(data[first : int(starts[-1])].view(np.int8), jpype.JByte)
         self._index.add(number, text, jpype.JArray.of((starts - first).astype(np.int32), jpype.JInt))

@@ -109,11 +109,7 @@ class Folder:
             if not self.is_local:
                 with self.filesystem.open_input_file(self.path(name)) as file:
                     return memoryview(file.readall())
-            descriptor = os.open(self.path(name), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would wait
-            try:
-                return unchanging_bytes(descriptor, may_copy=may_copy)
-            finally:
-                os.close(descriptor)
+            return unchanging_bytes(self.path(name), may_copy=may_copy)
 
     def create(self, name: str) -> pa.NativeFile:
         """A new file to write from its beginning; the folders above it are made."""
@@ -122,41 +118,38 @@ class Folder:
             self.filesystem.create_dir(parent, recursive=True)
             return self.filesystem.open_output_stream(self.path(name), compression=None)
 
-    def write(self, name: str, pieces: Iterable[bytes]) -> None:
-        """Write a small file whole and synced; a reader sees the old one, the new one or none, never a part."""
-        own = f"{name}.{uuid.uuid4().hex}{UNFINISHED}"  # somebody else may be writing the same file
-        unfinished = own if self.is_local else name  # an object appears when its stream is closed
-        with _storage_errors(self.path(name)):
-            try:
-                with self.create(unfinished) as file:
-                    for piece in pieces:
-                        file.write(piece)
-                self.sync(unfinished)
-                if unfinished != name:
-                    self.filesystem.move(self.path(unfinished), self.path(name))
-                    self._sync_folder(name)
-            except BaseException:
-                self.remove(unfinished)
-                raise
+    def write(self, name: str, pieces: Iterable[bytes], *, synced: bool = True) -> None:
+        """Write a small file whole; a reader sees the old one, the new one or none, never a part.
 
-    def replace(self, name: str, data: bytes) -> None:
-        """As `write`, not synced: for what nobody misses after a loss of power."""
-        unfinished = f"{name}.{uuid.uuid4().hex}{UNFINISHED}" if self.is_local else name
-        with _storage_errors(self.path(name)):
-            try:
-                with self.create(unfinished) as file:
-                    file.write(data)
-                if unfinished != name:
-                    self.filesystem.move(self.path(unfinished), self.path(name))
-            except BaseException:
-                self.remove(unfinished)
-                raise
+        Args:
+            name: the file; the folders above it are made.
+            pieces: its bytes.
+            synced: False for what nobody misses after a loss of power.
+        """
+        with _storage_errors(self.path(name)), self._aside(name, synced) as unfinished, self.create(unfinished) as file:
+            for piece in pieces:
+                file.write(piece)
+        if synced:
+            self.sync_names(name)
+
+    @contextmanager
+    def _aside(self, name: str, synced: bool) -> Iterator[str]:
+        """The name to write a file under; an object appears when its stream is closed, so it needs no other name."""
+        if self.is_local:
+            with written_aside(self.path(name), synced=synced) as path:
+                yield path[len(self.path("")) + 1 :]
+            return
+        try:
+            yield name
+        except BaseException:
+            self.remove(name)
+            raise
 
     def sync(self, name: str) -> None:
         """Return when a file that was written, and its name, will survive a loss of power."""
         if self.is_local:  # an object store has it when the stream is closed
             with _storage_errors(self.path(name)):
-                _sync_path(self.path(name))
+                sync_path(self.path(name))
                 self._sync_folder(name)
 
     def place(self, name: str, data: bytes) -> bool:
@@ -166,29 +159,18 @@ class Folder:
         safe when `sync_names` has returned.
         """
         path = self.path(name)
-        parent, _, own = path.rpartition("/")
-        unfinished = f"{parent}/.{own}.{uuid.uuid4().hex}{LOG_UNFINISHED}"
         with _storage_errors(path):
             try:
-                with Path(unfinished).open("xb") as file:
-                    file.write(data)
-                _sync_path(unfinished)
-                try:
-                    os.link(unfinished, path)
-                except OSError as error:
-                    if _is_same_file(unfinished, path):  # a network said that it failed, and it had not
-                        return True
-                    if isinstance(error, FileExistsError):
-                        return False
-                    raise
-                return True
-            finally:
-                Path(unfinished).unlink(missing_ok=True)
+                with written_aside(path, must_be_new=True, ending=LOG_UNFINISHED) as unfinished:
+                    Path(unfinished).write_bytes(data)
+            except FileExistsError:
+                return False
+            return True
 
     def sync_file(self, name: str) -> None:
         """Return when the bytes of a local file will survive; its name may not."""
         with _storage_errors(self.path(name)):
-            _sync_path(self.path(name))
+            sync_path(self.path(name))
 
     def sync_names(self, name: str, *, above: bool = True) -> None:
         """Return when the names in the folder of this file, and `above` it up to the table's, will survive."""
@@ -197,7 +179,7 @@ class Folder:
                 if above:
                     self._sync_folder(name)
                 else:
-                    _sync_path(self.path(name).rpartition("/")[0])
+                    sync_path(self.path(name).rpartition("/")[0])
 
     def make(self) -> None:
         """Make this folder and those above it, if it is local; their names survive a loss of power."""
@@ -211,7 +193,7 @@ class Folder:
             parent = Path(self.root).parent
             while True:
                 with suppress(PermissionError):  # a folder that we may pass through and not read was not made by us
-                    _sync_path(str(parent))
+                    sync_path(str(parent))
                 if parent in (missing, parent.parent) or missing == Path(self.root):
                     return
                 parent = parent.parent
@@ -234,7 +216,7 @@ class Folder:
         """The names of a new file and of new folders above it, up to the table's own."""
         parent = Path(self.path(name)).parent
         while True:
-            _sync_path(str(parent))
+            sync_path(str(parent))
             if str(parent) == self.root or parent == parent.parent:
                 return
             parent = parent.parent
@@ -244,6 +226,47 @@ class Folder:
             return self.filesystem.get_file_info(self.path(name))
 
 
+@contextmanager
+def written_aside(
+    path: str, *, synced: bool = True, must_be_new: bool = False, ending: str = UNFINISHED
+) -> Iterator[str]:
+    """Write a local file under another name, and give it its own when the block ends without an error.
+
+    The block writes to the path that it is given, which nobody else writes to. A reader, or a loss of power, finds the
+    whole file under its name, or what was there before. The name itself is safe when its folder is synced, which is up
+    to the caller (`Folder.sync_names`, `sync_path`).
+
+    Args:
+        path: the file, in an existing folder.
+        synced: False for what nobody misses after a loss of power.
+        must_be_new: never replace a file of this name.
+        ending: how the other name ends.
+
+    Raises:
+        FileExistsError: the file must be new, and the name is taken.
+    """
+    parent, name = os.path.split(path)
+    unfinished = os.path.join(parent, f".{name}.{uuid.uuid4().hex}{ending}")  # noqa: PTH118
+    try:
+        yield unfinished
+        if synced:
+            sync_path(unfinished)
+        if must_be_new:
+            _link(unfinished, path)
+        else:
+            Path(unfinished).replace(path)
+    finally:
+        Path(unfinished).unlink(missing_ok=True)
+
+
+def _link(unfinished: str, path: str) -> None:
+    try:
+        os.link(unfinished, path)
+    except OSError:
+        if not _is_same_file(unfinished, path):  # a network may say that it failed although it did not
+            raise
+
+
 def _is_same_file(one: str, other: str) -> bool:
     try:
         return Path(one).samefile(other)
@@ -251,7 +274,8 @@ def _is_same_file(one: str, other: str) -> bool:
         return False
 
 
-def _sync_path(path: str) -> None:
+def sync_path(path: str) -> None:
+    """Return when the bytes of a local file, or the names in a local folder, will survive a loss of power."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -2,12 +2,11 @@
 
 import os
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeAlias
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -22,6 +21,7 @@ from coprlake.query.ordering import Order
 from coprlake.query.planning import FOREVER, View
 from coprlake.query.resolving import resolved, timed
 from coprlake.query.searching import Search
+from coprlake.query.time_bounds import Time, microseconds
 from coprlake.records import DAY, SCHEMA
 from coprlake.segment.mutable import SegmentOptions
 from coprlake.segment.sealed import SealedSegment
@@ -31,6 +31,7 @@ from coprlake.storage.conforming import lake_type
 from coprlake.storage.log import features
 from coprlake.storage.log.delta_log import DeltaLog
 from coprlake.storage.log.log_checking import log_problems
+from coprlake.storage.log.watching import LogWatch
 from coprlake.storage.parquet_folder import ParquetFolder
 from coprlake.storage.progress import Progress
 from coprlake.storage.segmenter import TableShape
@@ -43,13 +44,8 @@ if TYPE_CHECKING:
     from coprlake.query.limits import Limits
     from coprlake.query.querying import Query
 
-Time: TypeAlias = datetime | date | timedelta | str | int | None
-"""A point in time: a datetime (without a zone: UTC), a text in ISO format, microseconds since 1970, or, as a timedelta,
-so long ago."""
-
 GRAMS_PROPERTY = "coprlake.grams"
 RULES_PROPERTY = "coprlake.rules"
-_FRESH_NS = 100_000_000
 
 
 def create_table(
@@ -136,8 +132,7 @@ class Table:
         self._writers: weakref.WeakSet[TableWriter] = weakref.WeakSet()
         self._snapshot = self._new_snapshot({})
         self._log_state: int | None = None
-        watches = log.folder.is_local and isinstance(log, DeltaLog)
-        self._watched = f"{log.folder.root}/_delta_log" if watches else None
+        self._watch = LogWatch(log.folder) if isinstance(log, DeltaLog) else None
 
     def __repr__(self) -> str:
         return f"Table({self.uri!r}, version {self.version})"
@@ -195,7 +190,7 @@ class Table:
 
     def snapshot(self) -> Snapshot:
         """The segments of the newest version."""
-        state = self._stat()
+        state = None if self._watch is None else self._watch.state(self._log_state)
         if state == self._log_state and state is not None:
             return self._snapshot
         with self._lock:
@@ -458,19 +453,6 @@ class Table:
         missing = self._log.missing() if isinstance(self._log, DeltaLog) else ()
         return Snapshot(segments, schema, self._log.partition_by, self._log.version, missing)
 
-    def _stat(self) -> int | None:
-        """A number that changes with every commit; None where only asking the log tells.
-
-        A folder's time is coarse: two commits in one tick look like one, so a fresh time is not trusted.
-        """
-        if self._watched is None:
-            return None
-        try:
-            changed = os.stat(self._watched).st_mtime_ns  # noqa: PTH116
-        except OSError:
-            return None
-        return changed if changed == self._log_state or time.time_ns() - changed > _FRESH_NS else None
-
     def _delta_log(self, what: str) -> DeltaLog:
         if isinstance(self._log, ParquetFolder):
             raise UsageError(
@@ -490,25 +472,3 @@ def _context(context: int | tuple[int, int]) -> Context:
     if min(around) < 0:
         raise UsageError(f"the context is {context}; expected 0 or more")
     return around
-
-
-def microseconds(moment: Time, default: int) -> int:
-    """A point in time as microseconds since 1970."""
-    if moment is None:
-        return default
-    if isinstance(moment, int) and not isinstance(moment, bool):
-        return moment
-    if isinstance(moment, timedelta):
-        moment = datetime.now(UTC) - moment
-    elif isinstance(moment, str):
-        try:
-            moment = datetime.fromisoformat(moment)
-        except ValueError as error:
-            raise UsageError(f"{moment!r} is no time; expected ISO 8601, such as 2026-11-16T03:55:00Z") from error
-    elif isinstance(moment, date) and not isinstance(moment, datetime):
-        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
-    if not isinstance(moment, datetime):
-        raise UsageError(f"{moment!r} is no time; expected a datetime, ISO text, microseconds, or a timedelta")
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

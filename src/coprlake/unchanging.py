@@ -13,8 +13,10 @@ What is left are accidents: ``rsync --inplace``, ``cp`` onto an existing file, a
 """
 
 import ctypes
+import errno
 import mmap
 import os
+import stat
 import threading
 import weakref
 from typing import Final, NamedTuple, cast
@@ -85,12 +87,27 @@ def read_at(descriptor: int, size: int, offset: int = 0) -> npt.NDArray[np.uint8
     return out[:done]
 
 
-def unchanging_bytes(descriptor: int, *, may_copy: bool = True) -> memoryview:
-    """The bytes of an open file that nobody writes into: a copy while there is room for one, else mapped.
+def unchanging_bytes(path: str | os.PathLike[str], *, may_copy: bool = True) -> memoryview:
+    """Return the bytes of a file that nobody writes into: a copy while there is room for one, else mapped.
 
-    The descriptor may be closed afterwards; the bytes stay until the last view of them is gone.
+    The bytes stay until the last view of them is gone, and take no descriptor.
+
+    Raises:
+        OSError: the file cannot be read, or the path leads to something that is not a file.
     """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # opening a pipe would wait otherwise
+    try:
+        return _bytes_of(descriptor, may_copy)
+    finally:
+        os.close(descriptor)
+
+
+def _bytes_of(descriptor: int, may_copy: bool) -> memoryview:
     status = os.fstat(descriptor)
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "a directory")
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "something else than a file")
     size = status.st_size
     if size == 0:
         return memoryview(b"")

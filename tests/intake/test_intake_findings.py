@@ -208,7 +208,7 @@ def test_a_query_with_a_limit_of_memory_spills_nothing(tmp_path: Path, monkeypat
 
 def test_a_checkpoint_is_synced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    sync, is_broken = files._sync_path, False
+    sync, is_broken = files.sync_path, False
 
     def recorded(name: str) -> None:
         if is_broken and name.endswith("/offsets"):
@@ -227,7 +227,7 @@ def test_a_checkpoint_is_synced_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
 
-    monkeypatch.setattr(files, "_sync_path", recorded)
+    monkeypatch.setattr(files, "sync_path", recorded)
     root = tmp_path / "a" / "checkpoint"
     write("metadata")
     write("offsets/0")

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from numba import config
 
 from coprlake.errors import UsageError
-from coprlake.intake.fields.timestamp_layouts import NO_DATE, date_micros
+from coprlake.intake.fields.timestamp_layouts import date_of
 from coprlake.intake.fields.timestamps import NONE, Clock, epoch_micros
+from coprlake.text.civil_time import NO_DATE
 
 pytestmark = pytest.mark.kernels
 
@@ -175,7 +176,7 @@ def test_zones() -> None:
 @given(st.dates())
 def test_dates(day: object) -> None:
     year, month, number = day.year, day.month, day.day  # type: ignore[attr-defined]
-    micros = date_micros(year, month, number)
+    micros = date_of(year, month, number)
     if 1900 <= year <= 2200:
         assert micros == (datetime(year, month, number, tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
     else:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from coprlake.config import Rules
-from coprlake.predicate.narrowing.required import Indexed, Profile, required_tokens
+from coprlake.predicate.narrowing.required import required_tokens
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
     EVERYTHING,
@@ -40,6 +40,7 @@ from coprlake.testing.predicate_strategies import (
     texts_in,
 )
 from coprlake.testing.strategies import text_lines
+from coprlake.tokens.profile import Indexed, Profile
 from coprlake.tokens.required_tokens import piece_tokens, term_tokens, value_tokens
 from coprlake.tokens.rules import PAPER, WINNOWED, WORDS
 from coprlake.tokens.scanner import BatchScanner

@@ -16,8 +16,9 @@ from coprlake.errors import UsageError
 from coprlake.predicate.build import contains, equals, term
 from coprlake.predicate.predicates import EVERYTHING
 from coprlake.query.planning import View
+from coprlake.query.time_bounds import microseconds
 from coprlake.segment.mutable import SegmentOptions
-from coprlake.table import Table, create_table, microseconds, open_table
+from coprlake.table import Table, create_table, open_table
 
 START = datetime(2024, 6, 1, tzinfo=UTC)
 SMALL = SegmentOptions(batch_bytes=200, slot_count=2)

@@ -25,13 +25,15 @@ from coprlake.query.options import SearchOptions
 from coprlake.query.planning import FOREVER
 from coprlake.query.report import SearchReport
 from coprlake.query.shares import Piece, Share, SharePlan, divide, plan, read_share
+from coprlake.query.time_bounds import microseconds
 from coprlake.records import CONTENT, DAY, SOURCE, TIMESTAMP
 from coprlake.segment.mutable import SegmentOptions
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.sidecar import Sidecar, encode_sidecar, sidecar_name
-from coprlake.table import Table, create_table, microseconds, open_table
-from coprlake.testing.conformance import ID, SMALL, START, VARIANTS, Stored, expected_rows, numbered, plain
+from coprlake.table import Table, create_table, open_table
+from coprlake.testing.conformance import expected_rows, plain
 from coprlake.testing.predicate_strategies import Row, predicates, rows, texts_in
+from coprlake.testing.store_variants import ID, SMALL, START, VARIANTS, Stored, numbered
 
 GENERATE = (Phase.explicit, Phase.reuse, Phase.generate)  # shrinking would store thousands of tables
 MOMENTS = st.none() | st.sampled_from([row[TIMESTAMP] for row in numbered([{TIMESTAMP: None}] * 4)])

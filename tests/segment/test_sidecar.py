@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coprlake import CorruptSidecarError, MutableSketch, SealedSketch
-from coprlake.predicate.narrowing.required import Indexed
 from coprlake.segment.checksum import checksum
 from coprlake.segment.sidecar import TRAILER, Description, Sidecar, encode_sidecar, joined_kinds, profile_of
 from coprlake.sketch.sealing import encode
+from coprlake.tokens.profile import Indexed
 from coprlake.tokens.rules import PAPER_VERSION
 
 pytestmark = pytest.mark.kernels
 
 ROOT = Path(__file__).parent.parent.parent
-GOLDEN = ROOT / "tests" / "golden" / "sidecar-1.0.copr"
+GOLDEN = ROOT / "tests" / "sketch" / "golden" / "sidecar-1.0.copr"
 DESCRIBED = Description("x.parquet", 4711, 30, 3, 4096, {"content": "grams", "source": "values"}, ["timestamp"])
 
 

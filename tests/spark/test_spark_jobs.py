@@ -35,18 +35,9 @@ from coprlake.spark.jobs.task_progress import Done, TaskProgress
 from coprlake.spark.streams.folder_stream import stream_folder
 from coprlake.spark.streams.streaming import BatchReport, StreamSettings
 from coprlake.table import Table, create_table, open_table
-from coprlake.testing.conformance import (
-    ID,
-    SMALL,
-    Stored,
-    check_law,
-    expected_rows,
-    numbered,
-    plain,
-    record_batch,
-    several_segments,
-)
+from coprlake.testing.conformance import check_law, expected_rows, plain
 from coprlake.testing.predicate_strategies import Row, predicates, rows, texts_in
+from coprlake.testing.store_variants import ID, SMALL, Stored, numbered, record_batch, several_segments
 from tests.spark_sessions import QUIET, data_files, ids
 
 pytestmark = [pytest.mark.slow, *QUIET]
@@ -626,7 +617,7 @@ def check_engines(spark: SparkSession, path: Path) -> int:
     expected = open_table(path).search().count()
     assert delta.to_pyarrow_table(columns=["content"]).num_rows == expected
     counts = [
-        duckdb.sql(f"SELECT count(content) FROM read_parquet({files!r}, union_by_name=true)").fetchall()[0][0],
+        duckdb.execute(f"SELECT count(content) FROM read_parquet({files!r}, union_by_name=true)").fetchall()[0][0],
         spark.read.parquet(*[file.removeprefix("file://") for file in files]).count(),
         lake.search(spark, path).count(),
     ]

@@ -10,9 +10,10 @@ from pyspark.sql import SparkSession
 
 from coprlake.predicate.predicates import EVERYTHING
 from coprlake.records import TIMESTAMP
-from coprlake.testing.conformance import check_law, numbered
+from coprlake.testing.conformance import check_law
 from coprlake.testing.predicate_strategies import Row, predicates, rows, texts_in
 from coprlake.testing.spark import SPARK_VARIANTS
+from coprlake.testing.store_variants import numbered
 from tests.spark_sessions import QUIET
 
 pytestmark = [pytest.mark.slow, *QUIET]

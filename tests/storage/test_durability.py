@@ -37,7 +37,7 @@ def commit_file(path: Path, version: int) -> Path:
 def recorded() -> Iterator[list[tuple[str, str]]]:
     """The syncs, links and renames of a piece of code, in order; a name that is gone is told by what it became."""
     told: list[tuple[str, str]] = []
-    sync, link, rename = files._sync_path, os.link, Path.replace
+    sync, link, rename = files.sync_path, os.link, Path.replace
 
     def recorded_sync(name: str) -> None:
         sync(name)
@@ -53,7 +53,7 @@ def recorded() -> Iterator[list[tuple[str, str]]]:
         return found
 
     with (
-        patch.object(files, "_sync_path", recorded_sync),
+        patch.object(files, "sync_path", recorded_sync),
         patch.object(os, "link", recorded_link),
         patch.object(Path, "replace", recorded_rename),
     ):
@@ -109,7 +109,8 @@ def test_a_commit_makes_what_others_wrote_before_it_durable_first(path: Path) ->
     foreign = commit_file(path, other.version())
     with recorded() as told:
         open_table(path).append([record(100)])
-    named = next(place for place, (what, _) in enumerate(told) if what.startswith("name "))
+    names = (place for place, (what, _) in enumerate(told) if what.startswith("name "))
+    named = next(place for place in names if Path(told[place][1]).parent == foreign.parent)
     assert ("sync", str(foreign)) in told[:named]
     assert ("sync", str(foreign.parent)) in told[told.index(("sync", str(foreign))) : named]
 
@@ -286,7 +287,7 @@ def test_a_table_whose_making_was_interrupted_is_made(path: Path) -> None:
 def test_a_disk_that_does_not_confirm_is_an_error_and_trying_again_adds_nothing_twice(path: Path) -> None:
     table = new_table(path, 1)
     log = path / "_delta_log"
-    sync, is_broken = files._sync_path, True
+    sync, is_broken = files.sync_path, True
     placed = Folder.place
     swapped = []
 
@@ -299,7 +300,7 @@ def test_a_disk_that_does_not_confirm_is_an_error_and_trying_again_adds_nothing_
             disk_full()
         sync(name)
 
-    with patch.object(files, "_sync_path", broken_sync), patch.object(Folder, "place", place):
+    with patch.object(files, "sync_path", broken_sync), patch.object(Folder, "place", place):
         writer = table.writer(options=SMALL)
         writer.append([record(100)])
         with pytest.raises(StorageError, match="will stay"):

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from coprlake import files
 from coprlake.errors import ConflictError, UnreadableTableError, UsageError
 from coprlake.files import Folder
-from coprlake.segment.sidecar import FOLDER
 from coprlake.storage.log import delta_log
 from coprlake.table import Table, create_table, open_table
 
@@ -224,17 +224,16 @@ def test_whoever_loses_its_files_to_a_vacuum_gets_a_conflict(
     for number in range(2):
         table.append([f"line {number}"])
     version = DeltaTable(tmp_path / "logs").version()
-    sync = Folder.sync
+    sync = files.sync_path
 
-    def meet_a_vacuum(self: Folder, name: str) -> None:
-        is_sidecar = name.startswith(f"{FOLDER}/")
-        if step == "sync" and not is_sidecar:
-            self.remove(name)
-        sync(self, name)
-        if step == "move" and is_sidecar:
-            self.remove(name)
+    def meet_a_vacuum(path: str) -> None:
+        if step == "sync" and path.endswith(".parquet"):
+            Path(path).unlink()
+        sync(path)
+        if step == "move" and path.endswith(files.UNFINISHED):
+            Path(path).unlink()
 
-    monkeypatch.setattr(Folder, "sync", meet_a_vacuum)
+    monkeypatch.setattr(files, "sync_path", meet_a_vacuum)
     with pytest.raises(ConflictError, match="removed while it was written"):
         table.append(["lost"]) if job == "append" else table.optimize()
     monkeypatch.undo()

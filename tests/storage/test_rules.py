@@ -27,12 +27,12 @@ from coprlake import (
 from coprlake.cli.main import cli
 from coprlake.config import Rules
 from coprlake.errors import UsageError
-from coprlake.predicate.narrowing.required import Indexed
 from coprlake.predicate.predicates import Predicate
 from coprlake.segment.mutable import SegmentOptions
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.sidecar import KINDS
 from coprlake.table import Table
+from coprlake.tokens.profile import Indexed
 from coprlake.tokens.rules import PAPER, PAPER_VERSION, RULES_VERSION, WINNOWED
 
 LINES = [

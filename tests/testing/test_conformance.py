@@ -11,18 +11,9 @@ from coprlake.predicate.predicates import ALL_FIELDS, EVERYTHING, And, Contains,
 from coprlake.records import CONTENT, SOURCE, TIMESTAMP
 from coprlake.segment.mutable import SegmentOptions
 from coprlake.table import create_table
-from coprlake.testing.conformance import (
-    ID,
-    SMALL,
-    START,
-    VARIANTS,
-    Stored,
-    check_context,
-    check_law,
-    numbered,
-    record_batch,
-)
+from coprlake.testing.conformance import check_context, check_law
 from coprlake.testing.predicate_strategies import STATUS, USERAPP, Row, predicates, rows, texts_in
+from coprlake.testing.store_variants import ID, SMALL, START, VARIANTS, Stored, numbered, record_batch
 
 GENERATE = (Phase.explicit, Phase.reuse, Phase.generate)  # shrinking would store thousands of tables
 few = settings(max_examples=6, phases=GENERATE)

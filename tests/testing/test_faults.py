@@ -148,7 +148,7 @@ def test_a_search_that_hides_what_it_missed_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_commit_that_looks_for_no_conflict_is_noticed(tmp_path: Path) -> None:
-    outcome = faults.run(9, 90, tmp_path, cases=25, setup=NO_CONFLICTS, enough=1, kinds=["crowd"])
+    outcome = faults.run(9, 240, tmp_path, cases=100, setup=NO_CONFLICTS, enough=1, kinds=["crowd"])
     assert outcome.failures
 
 

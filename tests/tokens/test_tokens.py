@@ -263,7 +263,7 @@ def test_a_batch_without_text_has_no_tokens(array: pa.Array) -> None:
     ids=lambda array: str(array.type),
 )
 def test_a_column_of_anything_else_is_refused(array: pa.Array) -> None:
-    with pytest.raises(UsageError, match="cannot find tokens in a column of type"):
+    with pytest.raises(UsageError, match="cannot find text in a column of type"):
         BatchScanner().scan(array)
 
 

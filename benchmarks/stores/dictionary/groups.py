@@ -32,7 +32,7 @@ from benchmarks.stores.dictionary.parsing import (
     parse,
 )
 from coprlake.kernel import I64Array, U8Array
-from coprlake.tokens.columns import string_buffers
+from coprlake.text.arrow_strings import occurring_strings, string_buffers
 
 LEAST_LINES: Final = 12
 """A template with fewer lines in a group is none: what is said of its columns would be longer than they are."""
@@ -83,7 +83,7 @@ def _blocks(parts: U8Array, sizes: I64Array) -> tuple[list[int], list[bytes]]:
 
 def encode_group(lines: pa.Array) -> bytes:
     """The bytes of a group with these lines."""
-    data, starts = string_buffers(lines)
+    data, starts = string_buffers(occurring_strings(lines))
     parsed = parse(data, starts)
     chosen, order, ends = _chosen_templates(parsed, len(lines))
     variable_counts = [int(np.count_nonzero(_template_text(parsed, template) == MARK)) for template in chosen]
@@ -116,7 +116,7 @@ def _chosen_templates(parsed: Parsed, line_count: int) -> tuple[list[int], I64Ar
 
 
 def _written(texts: list[U8Array], line_counts: I64Array, columns: Columns, others: pa.Array) -> bytes:
-    other_data, other_starts = string_buffers(others)
+    other_data, other_starts = string_buffers(occurring_strings(others))
     other_sizes = np.diff(other_starts).astype(np.uint32).view(np.uint8)
     other_block = np.concatenate([other_sizes, other_data[other_starts[0] : other_starts[-1]]])
     dictionary_cuts, dictionary_blocks = _blocks(columns.dictionary, columns.fields[:, DICTIONARY])

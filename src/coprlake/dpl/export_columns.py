@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from coprlake.dpl.compiling.export_layout import KEY, VALUE, Column
 from coprlake.dpl.compiling.program import Program
 from coprlake.dpl.running.machine import INEXACT, MATCH, Events
-from coprlake.dpl.texts import strings_of
+from coprlake.dpl.span_strings import strings_of
 from coprlake.kernel import I64Array, U8Array
 
 _NO_COLUMN: Final = -2

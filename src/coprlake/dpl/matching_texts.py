@@ -1,7 +1,7 @@
 """Run patterns over columns: each function takes a column of strings and returns a column of results."""
 
 import time
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,12 @@ from coprlake.dpl.pattern import Pattern
 from coprlake.dpl.running.leaves import Work
 from coprlake.dpl.running.machine import ALL, FIRST, Events, run_texts
 from coprlake.dpl.running.numerals import LATEST, YEAR
-from coprlake.dpl.texts import string_views, strings_of
+from coprlake.dpl.span_strings import strings_of
 from coprlake.errors import UsageError
 from coprlake.kernel import I64Array, U8Array
-
-_DAY_MICROS: Final = 86_400_000_000
+from coprlake.text.arrow_strings import view_strings
+from coprlake.text.civil_time import DAY_MICROS
+from coprlake.text.text_types import is_text
 
 
 class _Found(NamedTuple):
@@ -55,11 +56,13 @@ def _trimmed(events: Events, count: int) -> Events:
 
 
 def _run(pattern: Pattern, texts: pa.Array, mode: int) -> _Found:
-    views = string_views(texts)
+    if not (is_text(texts.type) or pa.types.is_null(texts.type)):
+        raise UsageError(f"patterns are matched with strings, not with {texts.type}")
+    views = view_strings(texts)
     data, starts, valid = views
     program = pattern.program
     out = np.zeros(4, np.int64)
-    latest = np.datetime64(time.time_ns() // 1000 + _DAY_MICROS, "us")
+    latest = np.datetime64(time.time_ns() // 1000 + DAY_MICROS, "us")
     out[YEAR], out[LATEST] = latest.astype("datetime64[Y]").astype(np.int64) + 1970, latest.astype(np.int64)
     stack = np.zeros(op.MOST_FRAMES * op.FRAME_WIDTH, np.int64)
     work = Work(stack, out, out.view(np.float64), program.code.rows.reshape(-1).view(np.float64))
@@ -181,6 +184,7 @@ def replace(pattern: Pattern, texts: pa.Array | pa.ChunkedArray, replacement: st
     # Pieces and replacements alternate. All are spans of one buffer: the texts followed by the replacement.
     new = np.frombuffer(replacement.encode(), np.uint8)
     data = np.concatenate([found.data, new])
+    data.setflags(write=False)
     spans = np.empty((2, 2 * len(starts)), np.int64)
     spans[0, ::2], spans[1, ::2] = starts, stops
     spans[0, 1::2], spans[1, 1::2] = len(found.data), len(data)

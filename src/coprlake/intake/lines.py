@@ -7,8 +7,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from coprlake.kernel import I32Array, I64Array, U8Array, i64, kernel
+from coprlake.text.arrow_strings import view_strings
+from coprlake.text.byte_classes import NEWLINE, RETURN
 
-NEWLINE, RETURN = 10, 13
 BoolArray = npt.NDArray[np.bool_]
 
 
@@ -117,21 +118,18 @@ def gather(
     return written
 
 
-def bytes_of(buffer: pa.Buffer | None) -> U8Array:
-    """A buffer as kernels read it: read-only as those of files are, or each kernel would be compiled twice."""
-    data = np.frombuffer(buffer or b"", np.uint8)
-    data.setflags(write=False)
-    return data
+def spans_of(texts: pa.StringArray) -> tuple[U8Array, Lines]:
+    """The bytes of a column and where each value is in them; nulls are empty."""
+    strings = view_strings(texts.fill_null("") if texts.null_count else texts)
+    return strings.data, Lines(strings.starts[:-1], strings.starts[1:])
 
 
 def newline_joined(texts: pa.StringArray) -> pa.Buffer:
     r"""``"".join(text + "\n" for text in texts)``; the column has no nulls."""
-    starts = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, 4 * texts.offset).astype(np.int64)
+    data, starts, _ = view_strings(texts)
     heads = np.zeros(len(texts) + 1, np.bool_)  # an empty text behind the last one gives its newline
     heads[0] = True
-    return text_column(bytes_of(texts.buffers()[2]), Lines(starts, np.append(starts[1:], starts[-1])), heads).buffers()[
-        2
-    ]
+    return text_column(data, Lines(starts, np.append(starts[1:], starts[-1])), heads).buffers()[2]
 
 
 def text_column(data: U8Array, lines: Lines, heads: BoolArray | None = None) -> pa.StringArray:

@@ -16,18 +16,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coprlake.errors import UsageError
-from coprlake.intake.fields.mapping import FileMapper, RecordMapper, spans_of
+from coprlake.intake.fields.mapping import FileMapper, RecordMapper
 from coprlake.intake.fields.timestamps import Clock
 from coprlake.intake.formats.access import access_parts
 from coprlake.intake.formats.detection import detect
 from coprlake.intake.formats.ndjson import NdjsonReader
 from coprlake.intake.formats.syslog import syslog_parts
 from coprlake.intake.formats.text_lines import PartsOf, TextReader
-from coprlake.intake.lines import NEWLINE, RETURN, BoolArray, Lines, bytes_of, newline_joined, split_lines, text_column
+from coprlake.intake.lines import BoolArray, Lines, newline_joined, spans_of, split_lines, text_column
 from coprlake.intake.options import IntakeReport, ReadOptions
-from coprlake.intake.sources.blocks import BlockReader, as_array
+from coprlake.intake.sources.blocks import BlockReader
 from coprlake.kernel import I64Array, U8Array, i64, kernel
 from coprlake.records import CONTENT, SOURCE, TIMESTAMP, TIMESTAMP_TYPE
+from coprlake.text.arrow_strings import bytes_of
+from coprlake.text.byte_classes import BACKSLASH, BLANK, NEWLINE, OPEN_BRACE, QUOTE, RETURN, TAB
 
 FORMATS: Final = ("auto", "text", "ndjson", "syslog", "access")
 _PARTS: Final[dict[str, PartsOf | None]] = {"text": None, "syslog": syslog_parts, "access": access_parts}
@@ -37,7 +39,7 @@ _NO_LIMIT_BYTES: Final = 1 << 29
 _UNNAMED: Final = "\x00no source\x00"
 """Stands for a source until it is known which messages name one themselves."""
 
-_BLANK, _QUOTE, _BACKSLASH, _BRACE, _FORBIDDEN = 32, 34, 92, 123, 31
+_FORBIDDEN: Final = 31
 
 
 @kernel
@@ -52,17 +54,17 @@ def json_lines(data: U8Array, starts: I64Array, ends: I64Array, out_ends: I64Arr
     for message in range(len(starts)):
         i, end, begin = i64(starts[message]), i64(ends[message]), written
         first = i
-        while first < end - 1 and (data[first] == _BLANK or 9 <= data[first] <= RETURN):
+        while first < end - 1 and (data[first] == BLANK or TAB <= data[first] <= RETURN):
             first += 1
-        is_object, in_string = data[first] == _BRACE, False
+        is_object, in_string = data[first] == OPEN_BRACE, False
         while i < end and (is_object or data[i] != NEWLINE):
             byte = data[i]
             out[written] = byte
             if is_object and byte in (NEWLINE, RETURN):
-                out[written] = _FORBIDDEN if in_string else _BLANK
-            elif byte == _QUOTE:
+                out[written] = _FORBIDDEN if in_string else BLANK
+            elif byte == QUOTE:
                 in_string = not in_string
-            elif byte == _BACKSLASH and in_string and i + 1 < end and data[i + 1] in (_QUOTE, _BACKSLASH):
+            elif byte == BACKSLASH and in_string and i + 1 < end and data[i + 1] in (QUOTE, BACKSLASH):
                 written += 1
                 i += 1
                 out[written] = data[i]
@@ -71,7 +73,7 @@ def json_lines(data: U8Array, starts: I64Array, ends: I64Array, out_ends: I64Arr
         while written > begin and out[written - 1] == RETURN:
             written -= 1
         if written == begin:
-            out[written] = _BLANK
+            out[written] = BLANK
             written += 1
         out_ends[message] = written
         out[written] = NEWLINE
@@ -229,8 +231,8 @@ class MessageReader:
         batch = _with(batch, CONTENT, texts)
         if self._report.without_timestamp == before:
             return batch, None
-        lines, _ = split_lines(as_array(self._block.text), last=True)
-        return batch, clock.stamps(as_array(self._block.text), lines.starts, lines.ends).kinds == 0
+        lines, _ = split_lines(bytes_of(self._block.text), last=True)
+        return batch, clock.stamps(bytes_of(self._block.text), lines.starts, lines.ends).kinds == 0
 
     def _objects(self, texts: pa.StringArray, clock: Clock) -> pa.RecordBatch:
         """The records of messages that are JSON, or should be; what is none has the message as its content."""
@@ -246,7 +248,7 @@ class MessageReader:
         self._block.text = out[:size].tobytes()
         [batch] = self._json
         starts = np.append(np.zeros(1, np.int64), ends[:-1] + 1)
-        lines = text_column(bytes_of(pa.py_buffer(self._block.text)), Lines(starts, ends))
+        lines = text_column(bytes_of(self._block.text), Lines(starts, ends))
         is_whole = pc.equal(batch.column(CONTENT), lines)  # no other content can be as long
         return _with(batch, CONTENT, pc.if_else(is_whole, texts, batch.column(CONTENT)))
 

@@ -10,6 +10,17 @@ import pyarrow.compute as pc
 from coprlake.intake.fields.timestamps import Stamps
 from coprlake.intake.lines import BoolArray, Lines, text_column
 from coprlake.kernel import I64Array, U8Array, i64, kernel
+from coprlake.text.byte_classes import (
+    BLANK,
+    CLOSE_BRACE,
+    CLOSE_BRACKET,
+    COLON,
+    DOT,
+    TAB,
+    UNDERSCORE,
+    is_digit,
+    is_letter,
+)
 
 
 def _padded(texts: tuple[str, ...]) -> U8Array:
@@ -25,6 +36,8 @@ _BEGINNINGS: Final = _padded(
 _ENDINGS: Final = _padded(("noitpecxE", "rorrE", "elbaworhT"))
 """How names of exceptions end, backwards."""
 
+_DOLLAR: Final = 36
+_CLOSERS: Final = (41, CLOSE_BRACKET, CLOSE_BRACE)
 _BEGINS, _BELONGS, _IN_TRACEBACK = 0, 1, 2
 """What a line is to a record with a timestamp before it; the last one makes a difference to the next line."""
 
@@ -47,9 +60,9 @@ def _beginning(data: U8Array, start: int, end: int) -> int:
 def _is_exception(data: U8Array, start: int, end: int) -> bool:
     """Whether the line is the name of an exception, alone or before a colon: ``java.io.IOException: closed``."""
     stop = start
-    while stop < end and (97 <= (i64(data[stop]) | 32) <= 122 or data[stop] in (36, 46, 95) or 48 <= data[stop] <= 57):
+    while stop < end and (is_letter(data[stop]) or is_digit(data[stop]) or data[stop] in (_DOLLAR, DOT, UNDERSCORE)):
         stop += 1
-    if stop < end and data[stop] != 58:
+    if stop < end and data[stop] != COLON:
         return False
     for row in range(len(_ENDINGS)):
         i = 0
@@ -64,13 +77,13 @@ def _is_exception(data: U8Array, start: int, end: int) -> bool:
 
 @kernel
 def _is_indented(data: U8Array, start: int, end: int) -> bool:
-    return start == end or data[start] == 32 or data[start] == 9
+    return start == end or data[start] == BLANK or data[start] == TAB
 
 
 @kernel
 def _has_own_time(data: U8Array, start: int, first: int) -> bool:
     """Whether nothing but blanks makes the line look indented before its timestamp at `first`."""
-    while start < first and (data[start] == 32 or data[start] == 9):
+    while start < first and (data[start] == BLANK or data[start] == TAB):
         start += 1
     return start == first
 
@@ -90,7 +103,7 @@ def _relation(data: U8Array, start: int, end: int, has_time: bool, first: int, i
         return _IN_TRACEBACK if beginning == 0 else _BELONGS
     if has_time:
         return _BEGINS
-    belongs = in_traceback or data[start] in (41, 93, 125) or _is_exception(data, start, end)
+    belongs = in_traceback or data[start] in _CLOSERS or _is_exception(data, start, end)
     return _BELONGS if belongs else _BEGINS
 
 

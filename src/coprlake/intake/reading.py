@@ -50,6 +50,8 @@ class Intake:
         recursive: also take the files in folders of folders.
         follow_links: also follow symbolic links that lead out of a folder; a link that is an input itself always is.
         stdin: what ``-`` means; by default the standard input of the process.
+        files: what to read instead of `inputs`, listed before; see `of`.
+        strict: whether a file that cannot be opened or read is an error.
 
     Attributes:
         report: what was found, growing while reading.
@@ -69,9 +71,21 @@ class Intake:
         recursive: bool = True,
         follow_links: bool = False,
         stdin: BinaryIO | None = None,
+        files: Sequence[InputFile] | None = None,
+        strict: bool = False,
     ) -> None:
         walk = Walk(recursive, follow_links)
-        self._prepare(list_inputs(inputs, walk), options, stdin)
+        self.files = list_inputs(inputs, walk) if files is None else list(files)
+        Clock(options.zone)  # an unknown zone is an error now and not at the first timestamp
+        self.report = IntakeReport()
+        lengths = [file.length for file in self.files]
+        self.total_bytes = None if None in lengths else sum(length or 0 for length in lengths)
+        self._options = options
+        self._stdin = stdin
+        self._stream: ByteStream | None = None
+        self._begun = False
+        self._strict = strict
+        self._mapper = RecordMapper(options, self.report)
         self.report.passed_over(walk.skipped, walk.links)
 
     @classmethod
@@ -80,23 +94,7 @@ class Intake:
 
         If it is `strict`, a file that cannot be opened or read is an error, so that it can be tried again.
         """
-        intake = cls.__new__(cls)
-        intake._prepare(list(files), options, None)
-        intake._strict = strict
-        return intake
-
-    def _prepare(self, files: list[InputFile], options: ReadOptions, stdin: BinaryIO | None) -> None:
-        Clock(options.zone)  # an unknown zone is an error now and not at the first timestamp
-        self.files = files
-        self.report = IntakeReport()
-        lengths = [file.length for file in files]
-        self.total_bytes = None if None in lengths else sum(length or 0 for length in lengths)
-        self._options = options
-        self._stdin = stdin
-        self._stream: ByteStream | None = None
-        self._begun = False
-        self._strict = False
-        self._mapper = RecordMapper(options, self.report)
+        return cls((), options, files=files, strict=strict)
 
     def __enter__(self) -> Self:
         return self

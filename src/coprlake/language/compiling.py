@@ -9,11 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from coprlake.language import plan, syntax
+from coprlake.language.binding.session import Session
 from coprlake.language.commands import catalog  # noqa: F401
 from coprlake.language.commands.pipeline import Pipeline
 from coprlake.language.commands.sources import until_now
-from coprlake.language.depth import deep_calls
-from coprlake.language.expressions import Session
 from coprlake.language.parsing import parse
 from coprlake.language.plan import Expr, Scan
 from coprlake.language.pruning import Pruning, pruning
@@ -53,19 +52,17 @@ class Compiled:
         return pa.schema([(name, arrow_type(kind)) for name, kind in self.types.items()])
 
     @cached_property
-    def prunings(self) -> dict[int, Pruning]:
-        """The conditions to prune each scanned table by, keyed by the `id` of its scan."""
-        with deep_calls():
-            return pruning(self.node)
+    def prunings(self) -> dict[Scan, Pruning]:
+        """The conditions to prune each scanned table by."""
+        return pruning(self.node)
 
     def pruning_of(self, scan: Scan) -> Pruning:
         """The conditions to prune the table of a scan by."""
-        return self.prunings[id(scan)]
+        return self.prunings[scan]
 
     def lowered(self, engine: str) -> Lowered:
         """The query in the SQL of an engine."""
-        with deep_calls():
-            return lower(self.node, list(self.fields.values()), engine)
+        return lower(self.node, list(self.fields.values()), engine)
 
 
 def compile_query(
@@ -93,8 +90,7 @@ def compile_query(
     parsed = time.perf_counter()
     moment = time.time_ns() // 1000 if now is None else now
     session = Session(text, moment, variables or {})
-    with deep_calls():
-        scope = Pipeline(session, tables, until_now(*timeframe, moment)).run(tree)
+    scope = Pipeline(session, tables, until_now(*timeframe, moment)).run(tree)
     if not scope.fields:
         last = tree.commands[-1]
         session.fail("this leaves no fields; keep at least one", last.span)

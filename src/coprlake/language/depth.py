@@ -1,30 +1,28 @@
-"""Room for long pipelines: each command is a level of the plan and of the SQL, and Python stops at a thousand calls."""
+"""Recursion that keeps its own stack.
 
-import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
+Each command of a pipeline is a level of the plan, and Python stops at a thousand nested calls. A recursive computation
+over plans is therefore a generator that yields each call instead of making it.
+"""
 
-_ROOM: Final = 50_000
-_lock = threading.Lock()
-_inside = 0
-_usual = 0
+from collections.abc import Generator
+from typing import Any, TypeAlias, TypeVar
+
+ResultT = TypeVar("ResultT")
+Steps: TypeAlias = Generator[Any, Any, ResultT]
+"""A computation that yields other `Steps`, is sent the result of each, and returns its own."""
 
 
-@contextmanager
-def deep_calls() -> Iterator[None]:
-    """Let calls nest deeper while this lasts; the limit is the process's, so the last one out restores it."""
-    global _inside, _usual
-    with _lock:
-        if _inside == 0:
-            _usual = sys.getrecursionlimit()
-            sys.setrecursionlimit(max(_usual, _ROOM))
-        _inside += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _inside -= 1
-            if _inside == 0:
-                sys.setrecursionlimit(_usual)
+def run(steps: Steps[ResultT]) -> ResultT:
+    """The result of a recursive computation, however deep it goes."""
+    stack: list[Steps[Any]] = [steps]
+    result: Any = None
+    while stack:
+        try:
+            call = stack[-1].send(result)
+        except StopIteration as end:
+            stack.pop()
+            result = end.value
+        else:
+            stack.append(call)
+            result = None
+    return result

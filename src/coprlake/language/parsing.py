@@ -82,6 +82,18 @@ def parse(text: str) -> syntax.Pipeline:
         raise
 
 
+def is_complete(text: str) -> bool:
+    """False if the text only ends too early: with more behind it, it may become a query."""
+    if len(text) > MOST_CHARACTERS or not text.strip():
+        return True
+    try:
+        _parser().parse(text)
+    except UnexpectedInput as error:
+        start, _ = _place(text, error)
+        return not _is_at_end(text, start) and _unclosed(text, start) is None
+    return True
+
+
 class _MistakeError(Exception):
     def __init__(self, problem: str, span: Span) -> None:
         super().__init__(problem)
@@ -89,19 +101,27 @@ class _MistakeError(Exception):
         self.span = span
 
 
-def _unexpected(text: str, error: UnexpectedInput) -> QueryError:
+def _place(text: str, error: UnexpectedInput) -> Span:
+    """Where the text stops being a query."""
+    if isinstance(error, UnexpectedToken) and error.token.type == "$END":
+        return Span(len(text.rstrip()), len(text.rstrip()))
     start = error.pos_in_stream if error.pos_in_stream is not None else len(text)
-    end = start + 1
+    end = error.token.end_pos if isinstance(error, UnexpectedToken) else None
+    return Span(start, end or start + 1)
+
+
+def _is_at_end(text: str, start: int) -> bool:
+    return start >= len(text.rstrip())
+
+
+def _unexpected(text: str, error: UnexpectedInput) -> QueryError:
+    start, end = _place(text, error)
     expected: set[str] = set()
     if isinstance(error, UnexpectedToken):
         expected = set(error.expected)
-        if error.token.type == "$END":
-            start = end = len(text.rstrip())
-        else:
-            end = error.token.end_pos or end
     elif isinstance(error, UnexpectedCharacters):
         expected = set(error.allowed or ())
-    found = "the query ends here" if start >= len(text.rstrip()) else f"unexpected `{_shown(text[start:end])}`"
+    found = "the query ends here" if _is_at_end(text, start) else f"unexpected `{_shown(text[start:end])}`"
     opening = _unclosed(text, start)
     if opening:
         return QueryError(opening[0], text, opening[1], opening[1] + 1)
@@ -168,7 +188,7 @@ def _unescaped(body: str) -> str:
 
 
 @v_args(meta=True)
-class _Builder(Transformer_NonRecursive):  # type: ignore[misc]
+class _Builder(Transformer_NonRecursive[Any, Any]):
     """Makes the nodes; knows how deep each of them is."""
 
     def _deep(self, node: Any, *children: Any) -> Any:

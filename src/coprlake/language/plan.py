@@ -296,10 +296,12 @@ def children(expression: Expr) -> Iterator[Expr]:
 
 
 def walk(expression: Expr) -> Iterator[Expr]:
-    """An expression and all expressions in it."""
-    yield expression
-    for child in children(expression):
-        yield from walk(child)
+    """An expression and all expressions in it, each before its parts."""
+    pending = [expression]
+    while pending:
+        part = pending.pop()
+        yield part
+        pending += [*children(part)][::-1]
 
 
 def columns_of(expression: Expr) -> Iterator[Column]:
@@ -307,16 +309,31 @@ def columns_of(expression: Expr) -> Iterator[Column]:
     return (part.column for part in walk(expression) if isinstance(part, Ref))
 
 
+def nodes(node: Node) -> Iterator[Node]:
+    """A node and all nodes below it, each before its inputs."""
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        yield part
+        pending += inputs(part)[::-1]
+
+
+def queries(node: Node) -> Iterator[Node]:
+    """The queries in brackets in the expressions of a node."""
+    for expression in expressions(node):
+        for part in walk(expression):
+            if isinstance(part, InQuery):
+                yield part.node
+
+
 def scans(node: Node) -> Iterator[Scan]:
     """All scans of a plan, including those in queries within conditions."""
-    if isinstance(node, Scan):
-        yield node
-    for part in inputs(node):
-        yield from scans(part)
-    for expression in expressions(node):
-        for part_ in walk(expression):
-            if isinstance(part_, InQuery):
-                yield from scans(part_.node)
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Scan):
+            yield part
+        pending += [*inputs(part), *queries(part)][::-1]
 
 
 def expressions(node: Node) -> Iterator[Expr]:

@@ -6,10 +6,9 @@ another place than the query does: a predicate asks a column first and the attri
 file.
 """
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from coprlake.language import plan
 from coprlake.language.functions.text.text_matching import patterns_of
@@ -36,6 +35,8 @@ from coprlake.records import ATTRIBUTES, SCHEMA, TIMESTAMP
 
 MOST_PARTS: Final = 5_000
 """A condition of more parts than this says nothing to the index."""
+MOST_LEVELS: Final = 200
+"""Nor does one that nests deeper than this."""
 
 
 @dataclass
@@ -55,10 +56,16 @@ class Pruning:
     ignored: list[str] = field(default_factory=list)
 
 
-def pruning(node: Node) -> dict[int, Pruning]:
-    """For each table of a plan, by the identity of its node."""
-    found: dict[int, list[Pruning]] = {}
-    _visit(node, [], found)
+def pruning(node: Node) -> dict[Scan, Pruning]:
+    """What is known of the records of each table of a plan."""
+    found: dict[Scan, list[Pruning]] = {}
+    pending: list[tuple[Node, list[Expr]]] = [(node, [])]
+    while pending:
+        part, conditions = pending.pop()
+        if isinstance(part, Scan):
+            found.setdefault(part, []).append(_of_scan(part, conditions))
+        below = [(query, list[Expr]()) for query in plan.queries(part)] + _carried(part, conditions)
+        pending += reversed(below)
     return {scan: _any(prunings) for scan, prunings in found.items()}
 
 
@@ -76,37 +83,37 @@ def _any(prunings: list[Pruning]) -> Pruning:
     )
 
 
-def _visit(node: Node, conditions: list[Expr], found: dict[int, list[Pruning]]) -> None:
-    """Carry the conditions down to the tables; each is over the columns of this node."""
-    for expression in plan.expressions(node):
-        for part in plan.walk(expression):
-            if isinstance(part, InQuery):
-                _visit(part.node, [], found)
-    if isinstance(node, Scan):
-        found.setdefault(id(node), []).append(_of_scan(node, conditions))
-    elif isinstance(node, plan.Filter):
-        _visit(node.input, [*conditions, node.condition], found)
-    elif isinstance(node, plan.Project):
-        through = [substituted(condition, node.columns) for condition in conditions]
-        _visit(node.input, [condition for condition in through if _is_short(condition)], found)
-    elif isinstance(node, plan.Order):
-        _visit(node.input, conditions, found)
-    elif isinstance(node, plan.Aggregate):
-        passing = [condition for condition in conditions if set(plan.columns_of(condition)) <= node.keys.keys()]
-        _visit(node.input, [substituted(condition, node.keys) for condition in passing], found)
-    elif isinstance(node, plan.Expand):
-        passing = [condition for condition in conditions if node.element not in plan.columns_of(condition)]
-        _visit(node.input, passing, found)
-    elif isinstance(node, plan.Union):
-        for place, side in enumerate((node.left, node.right)):
-            mapping = {column: pair[place] for column, pair in node.columns.items()}
-            _visit(side, [substituted(condition, mapping) for condition in conditions], found)
-    elif isinstance(node, plan.Join):
-        _visit(node.left, conditions if node.kind != "outer" else [], found)
-        _visit(node.right, conditions if node.kind == "inner" else [], found)
-    else:
-        for side in plan.inputs(node):
-            _visit(side, [], found)
+def _carried(node: Node, conditions: list[Expr]) -> list[tuple[Node, list[Expr]]]:
+    """The inputs of a node, each with those of the conditions on the node's columns that hold for its records too."""
+    match node:
+        case plan.Filter():
+            return [(node.input, [*conditions, node.condition])]
+        case plan.Project():
+            return [(node.input, _substituted(conditions, node.columns))]
+        case plan.Order():
+            return [(node.input, conditions)]
+        case plan.Aggregate():
+            passing = [condition for condition in conditions if set(plan.columns_of(condition)) <= node.keys.keys()]
+            return [(node.input, _substituted(passing, node.keys))]
+        case plan.Expand():
+            passing = [condition for condition in conditions if node.element not in plan.columns_of(condition)]
+            return [(node.input, passing)]
+        case plan.Union():
+            left = {column: pair[0] for column, pair in node.columns.items()}
+            right = {column: pair[1] for column, pair in node.columns.items()}
+            return [(node.left, _substituted(conditions, left)), (node.right, _substituted(conditions, right))]
+        case plan.Join():
+            return [
+                (node.left, conditions if node.kind != "outer" else []),
+                (node.right, conditions if node.kind == "inner" else []),
+            ]
+        case _:
+            return [(side, []) for side in plan.inputs(node)]
+
+
+def _substituted(conditions: Iterable[Expr], columns: dict[Column, Expr]) -> list[Expr]:
+    through = [substituted(condition, columns) for condition in conditions]
+    return [condition for condition in through if _is_short(condition)]
 
 
 def substituted(expression: Expr, columns: dict[Column, Expr]) -> Expr:
@@ -114,8 +121,10 @@ def substituted(expression: Expr, columns: dict[Column, Expr]) -> Expr:
     if isinstance(expression, Ref):
         return columns.get(expression.column, expression)
     if isinstance(expression, Apply):
-        arguments = tuple(None if part is None else substituted(part, columns) for part in expression.arguments)
-        return replace(expression, arguments=arguments)
+        arguments: list[Expr | None] = []
+        for part in expression.arguments:  # a comprehension would nest twice as deep
+            arguments.append(None if part is None else substituted(part, columns))  # noqa: PERF401
+        return replace(expression, arguments=tuple(arguments))
     if isinstance(expression, Lambda):
         return replace(
             expression, array=substituted(expression.array, columns), body=substituted(expression.body, columns)
@@ -125,7 +134,14 @@ def substituted(expression: Expr, columns: dict[Column, Expr]) -> Expr:
 
 def _is_short(expression: Expr) -> bool:
     """A field that is computed from others twice doubles with each step; such a condition does not prune anyway."""
-    return sum(1 for _ in itertools.islice(plan.walk(expression), MOST_PARTS + 1)) <= MOST_PARTS
+    pending, count = [(expression, 1)], 0
+    while pending:
+        part, depth = pending.pop()
+        count += 1
+        if count > MOST_PARTS or depth > MOST_LEVELS:
+            return False
+        pending += [(child, depth + 1) for child in plan.children(part)]
+    return True
 
 
 def _of_scan(scan: Scan, conditions: Sequence[Expr]) -> Pruning:
@@ -240,8 +256,34 @@ class _Reader:
             return (
                 None if any(part is None for part in parts) else Or(tuple(part for part in parts if part is not None))
             )
-        method = _LEAVES.get(function.name)
-        return None if method is None else getattr(self, method)(condition.arguments)
+        return self._leaf(function.name, condition.arguments)
+
+    def _leaf(self, name: str, arguments: Sequence[Expr | None]) -> Predicate | None:
+        match name:
+            case "==":
+                return self._equal(arguments)
+            case "contains":
+                return self._part(Contains, arguments)
+            case "startsWith":
+                return self._part(Prefix, arguments)
+            case "endsWith":
+                return self._part(Suffix, arguments)
+            case "matchesPhrase":
+                return self._phrase(arguments)
+            case "matchesValue":
+                return self._value(arguments)
+            case "in":
+                return self._in(arguments)
+            case "like":
+                return self._like(arguments)
+            case "matchesRegex":
+                return self._regex(arguments)
+            case "~" | "search term":
+                return self._tilde(arguments)
+            case "search anywhere":
+                return self._anywhere(arguments)
+            case _:
+                return None
 
     def _equal(self, arguments: Sequence[Expr | None]) -> Predicate | None:
         left, right = arguments
@@ -250,16 +292,7 @@ class _Reader:
         name, text = self.field(left), _text(right)
         return None if name is None or text is None else Equals(name, text, case_sensitive=True)
 
-    def _contains(self, arguments: Sequence[Expr | None]) -> Predicate | None:
-        return self._part(Contains, arguments)
-
-    def _starts(self, arguments: Sequence[Expr | None]) -> Predicate | None:
-        return self._part(Prefix, arguments)
-
-    def _ends(self, arguments: Sequence[Expr | None]) -> Predicate | None:
-        return self._part(Suffix, arguments)
-
-    def _part(self, kind: Any, arguments: Sequence[Expr | None]) -> Predicate | None:
+    def _part(self, kind: type[Contains | Prefix | Suffix], arguments: Sequence[Expr | None]) -> Predicate | None:
         name, text = self.field(arguments[0]), _text(arguments[1])
         if name is None or text is None:
             return None
@@ -340,22 +373,6 @@ class _Reader:
             if not (self.field(value) or self._key(value) is not None or self._is_attributes(value) or is_number):
                 return None
         return _term(term, ALL_FIELDS, exact)
-
-
-_LEAVES: Final = {
-    "==": "_equal",
-    "contains": "_contains",
-    "startsWith": "_starts",
-    "endsWith": "_ends",
-    "matchesPhrase": "_phrase",
-    "matchesValue": "_value",
-    "in": "_in",
-    "like": "_like",
-    "matchesRegex": "_regex",
-    "~": "_tilde",
-    "search term": "_tilde",
-    "search anywhere": "_anywhere",
-}
 
 
 def _text(value: Expr | None) -> str | None:

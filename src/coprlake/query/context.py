@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coprlake.kernel import I64Array
-from coprlake.predicate.deciding.batch_texts import as_binary
 from coprlake.predicate.deciding.finding import Mask
 from coprlake.predicate.deciding.matching import Matcher
 from coprlake.predicate.narrowing.required import required_tokens
@@ -17,6 +16,7 @@ from coprlake.query.ordering import Unit
 from coprlake.records import SOURCE
 from coprlake.segment.searchable import Searchable
 from coprlake.sketch.algebra import ANYTHING, compile_expression
+from coprlake.text.arrow_strings import as_binary
 
 MATCH: Final = (pa.field("match", pa.bool_()), pa.field("group", pa.int64()))
 """Two more columns of the result: whether the record matched, and which records stand together."""

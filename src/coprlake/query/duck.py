@@ -57,7 +57,7 @@ class _Database:
             for name, kernel in kernels.items():
                 if name in self._known:
                     continue
-                self.connection.create_function(
+                self.connection.create_function(  # type: ignore[call-overload]  # DuckDB 2 moved the enums
                     name,
                     _of_columns(kernel),
                     [_duck_type(kind) for kind in kernel.inputs],

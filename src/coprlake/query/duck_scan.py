@@ -247,7 +247,7 @@ class TableScan:
         scan = self._needs.scan
         own = {column: name for name, column in scan.columns.items()}
         keys = {column: name for name, column in scan.attributes.items()}
-        outputs: list[exp.Expression] = []
+        outputs: list[exp.Expr] = []
         for column, name in self._needs.columns.items():
             field_name = own.get(column)
             if field_name is None:

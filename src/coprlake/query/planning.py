@@ -11,12 +11,12 @@ from coprlake.kernel import I64Array
 from coprlake.predicate.deciding.partitions import decide, fields_of
 from coprlake.predicate.narrowing.claims import Necessary
 from coprlake.predicate.narrowing.demand import ALWAYS_POSSIBLE, NEVER, NO_SKETCHES, Demand, demand_of
-from coprlake.predicate.narrowing.required import Profile
 from coprlake.query.report import SearchReport
 from coprlake.records import TIMESTAMP
 from coprlake.segment.searchable import Searchable, is_before
 from coprlake.sketch.algebra import Program
 from coprlake.storage.snapshot import Snapshot
+from coprlake.tokens.profile import Profile
 
 FOREVER = (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
 
@@ -73,7 +73,7 @@ class Planner:
         self._strict = strict
         self._time_column = time_column
         self._report = report
-        self._planned: dict[int, tuple[Profile, Demand]] = {}
+        self._planned: dict[Profile, Demand] = {}
 
     def segments(self, view: View) -> list[Searchable]:
         """The segments that may match, by time, partition and sketch."""
@@ -141,14 +141,13 @@ class Planner:
         return self._demand(profile).program
 
     def _demand(self, profile: Profile) -> Demand:
-        planned = self._planned.get(id(profile))
-        if planned is None:
+        demand = self._planned.get(profile)
+        if demand is None:
             demand = demand_of(self._predicate, profile) if self._use_sketches else NO_SKETCHES
             for note in demand.notes:
                 self._report.note(note)
-            planned = (profile, demand)  # the profile is held: its id is the key
-            self._planned[id(profile)] = planned
-        return planned[1]
+            self._planned[profile] = demand
+        return demand
 
     def _by_time(self, snapshot: Snapshot) -> I64Array | None:
         """The segments with records in the asked time; None for all of them."""
@@ -166,13 +165,14 @@ class Planner:
         if field is not None and field not in snapshot.partition_by:
             return chosen
         numbers = range(len(snapshot.segments)) if chosen is None else chosen.tolist()
-        verdicts: dict[int, bool] = {}
+        verdicts: dict[tuple[tuple[str, str | None], ...], bool] = {}
         left = []
         for number in numbers:
-            constants = snapshot.segments[number].constants
-            if id(constants) not in verdicts:
-                verdicts[id(constants)] = decide(self._predicate, constants) is not False
-            if verdicts[id(constants)]:
+            segment = snapshot.segments[number]
+            partition = tuple(segment.entry.partition.items())
+            if partition not in verdicts:
+                verdicts[partition] = decide(self._predicate, segment.constants) is not False
+            if verdicts[partition]:
                 left.append(number)
         self._report.segments_pruned_by_partition += len(numbers) - len(left)
         return chosen if len(left) == len(numbers) else np.array(left, np.int64)

@@ -11,7 +11,6 @@ from sqlglot import exp
 from coprlake.errors import NotFoundError, QueryError, UsageError
 from coprlake.language import plan
 from coprlake.language.compiling import Compiled, compile_query
-from coprlake.language.depth import deep_calls
 from coprlake.language.relabeling import relabeled
 from coprlake.language.sql.lowering import Lowered
 from coprlake.language.table_facts import LOGS
@@ -124,8 +123,7 @@ class Query:
         compiled = compile_query(
             self._text, catalog, now=self._now, variables=self._variables, timeframe=self._timeframe
         )
-        with deep_calls():
-            _check_times(catalog, compiled)
+        _check_times(catalog, compiled)
         self._first = (catalog, compiled)
         return self._first
 
@@ -176,9 +174,8 @@ class Query:
         connection = Connection(self._limits, deadline, self._text)
         try:
             began = time.perf_counter()
-            with deep_calls():
-                tree = self._with_tables(catalog, compiled, lowered, connection, report, deadline)
-                report.sql = lowered.dialect.render(tree)
+            tree = self._with_tables(catalog, compiled, lowered, connection, report, deadline)
+            report.sql = lowered.dialect.render(tree)
             connection.learn(lowered.dialect.kernels)
             report.add("read", began)
             began = time.perf_counter()

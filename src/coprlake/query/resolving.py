@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from coprlake.errors import UsageError
 from coprlake.language.suggestions import hint
-from coprlake.predicate.deciding.batch_texts import is_text_map
 from coprlake.predicate.paths import path_of, similar_paths
 from coprlake.predicate.predicates import ALL_FIELDS, And, Leaf, Not, Or, Predicate
 from coprlake.query.options import SearchOptions
 from coprlake.records import ATTRIBUTES, CONTENT, LOGLEVEL, SCHEMA, TIMESTAMP
+from coprlake.text.text_types import is_text_map
 
 _TIME_NAMES: Final = (
     "time", "ts", "@timestamp", "_time", "event_time", "eventtime", "datetime", "date_time", "log_time", "logtime",

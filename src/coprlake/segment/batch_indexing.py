@@ -8,21 +8,15 @@ import pyarrow.compute as pc
 
 from coprlake.config import FULL_SIGNATURE_BITS, PAPER_SIGNATURE_BITS, RULES, SIGNATURE_BITS, Rules
 from coprlake.kernel import U32Array
-from coprlake.predicate.deciding.batch_texts import as_binary
 from coprlake.predicate.deciding.nesting import leaves, whole
-from coprlake.predicate.narrowing.required import Indexed
 from coprlake.predicate.paths import is_nested, leaf_types
 from coprlake.records import ATTRIBUTES, CONTENT
 from coprlake.segment.sidecar import FIELD_LIMIT, UNINDEXED, Description, IndexPlan, kind_of
+from coprlake.text.arrow_strings import as_binary
+from coprlake.text.text_types import is_text
+from coprlake.tokens.profile import Indexed
 from coprlake.tokens.rules import rule_set
 from coprlake.tokens.scanner import BatchScanner
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether a column of this type is searched as text."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
 def is_typed(kind: pa.DataType) -> bool:

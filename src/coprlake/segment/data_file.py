@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from coprlake.errors import ConflictError, NotFoundError
 from coprlake.files import Folder, storage_error
 from coprlake.records import CONTENT
-from coprlake.segment.batch_indexing import is_text
+from coprlake.text.text_types import is_text
 
 WHOLE_BATCH: Final = 1 << 30
 """More rows than a batch can have: a row group is never cut."""

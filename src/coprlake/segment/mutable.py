@@ -27,7 +27,6 @@ from coprlake.config import (
 from coprlake.errors import UsageError
 from coprlake.files import Folder, storage_error
 from coprlake.kernel import I64Array
-from coprlake.predicate.narrowing.required import Profile
 from coprlake.records import TIMESTAMP
 from coprlake.segment.assigner import BatchAssigner, record_bytes
 from coprlake.segment.batch_indexing import BatchIndexer, signature_bits
@@ -38,6 +37,7 @@ from coprlake.segment.sidecar import IndexPlan, encode_sidecar, profile_of, side
 from coprlake.sketch.algebra import Program
 from coprlake.sketch.sealing import encode
 from coprlake.sketch.spilling import SketchWriter
+from coprlake.tokens.profile import Profile
 from coprlake.tokens.rules import RULE_SETS
 
 

@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 from coprlake.errors import CorruptSidecarError, FormatError, NotFoundError, StorageError, UnreadableDataError
 from coprlake.files import READ_ERRORS, Folder, storage_error
 from coprlake.kernel import I64Array, U8Array
-from coprlake.predicate.narrowing.required import Profile
 from coprlake.records import INT96_UNIT, TIMESTAMP
 from coprlake.segment.footer import Footer
 from coprlake.segment.open_files import OPEN_FILES
@@ -23,6 +22,7 @@ from coprlake.segment.page import page_bytes
 from coprlake.segment.searchable import ALWAYS, NO_PROFILE, has_times, microseconds_of
 from coprlake.segment.sidecar import Sidecar, sidecar_name
 from coprlake.sketch.algebra import Program
+from coprlake.tokens.profile import Profile
 from coprlake.unchanging import is_cut_short, is_mapped
 
 TRUSTS_SKETCHES: Final = os.environ.get("COPRLAKE_TRUST_SKETCHES", "") not in ("", "0")

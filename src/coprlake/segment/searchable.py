@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from coprlake.kernel import I64Array
 from coprlake.predicate.deciding.moments import microseconds_of as microseconds_of
-from coprlake.predicate.narrowing.required import Profile
 from coprlake.records import TIMESTAMP
 from coprlake.sketch.algebra import Program
+from coprlake.tokens.profile import Profile
 
 NO_PROFILE = Profile({}, complete=False)
 """Of a segment without an index: nothing can be ruled out."""

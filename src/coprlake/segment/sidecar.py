@@ -15,9 +15,9 @@ import numpy as np
 
 from coprlake.config import RULES, Rules
 from coprlake.errors import CorruptSidecarError, UsageError
-from coprlake.predicate.narrowing.required import Indexed, Profile
 from coprlake.segment.checksum import checksum
 from coprlake.sketch.immutable import SealedSketch
+from coprlake.tokens.profile import Indexed, Profile
 from coprlake.tokens.rules import PAPER, WINNOWED, WORDS
 
 MAGIC: Final = b"COPRSIDE"

@@ -1,7 +1,6 @@
 """The sealed sketch: a mapped file that is queried as it lies (paper 3.3, 4.2)."""
 
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from typing import Final, NoReturn, Self
 
@@ -256,21 +255,18 @@ class SealedSketch(Sketch):
             FormatError: it is no sketch that this version can read; the subclass and the message tell why.
         """
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would make it wait
+            data = unchanging_bytes(path, may_copy=may_copy)
         except FileNotFoundError as error:
             raise NotFoundError(f"{os.fspath(path)}: no such sketch file; check the path") from error
         except (OSError, ValueError) as error:
-            _refuse_path(path, getattr(error, "strerror", None) or str(error), error)
-        try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                kind = "a directory" if stat.S_ISDIR(status.st_mode) else "something else"
-                _refuse_path(path, kind, None)
-            return cls(unchanging_bytes(descriptor, may_copy=may_copy), path)
-        except OSError as error:
-            _refuse_path(path, error.strerror or str(error), error)
-        finally:
-            os.close(descriptor)
+            raise UnreadableSketchError(
+                path,
+                section="file",
+                expected="a readable regular file",
+                found=getattr(error, "strerror", None) or str(error),
+                advice="check the path and its permissions",
+            ) from error
+        return cls(data, path)
 
     def close(self) -> None:
         """Let go of the file; the sketch cannot be used afterwards."""
@@ -406,13 +402,3 @@ def may_match_any(sketches: Sequence[SealedSketch], program: Program) -> U8Array
     out = np.zeros(len(sketches) + len(program.steps), np.uint8)
     find_in_sketches(addresses, word_counts, program.fingerprints, program.steps, list_ids, out)
     return out[: len(sketches)]
-
-
-def _refuse_path(path: str | os.PathLike[str], found: str, cause: Exception | None) -> NoReturn:
-    raise UnreadableSketchError(
-        path,
-        section="file",
-        expected="a readable regular file",
-        found=found,
-        advice="check the path and its permissions",
-    ) from cause

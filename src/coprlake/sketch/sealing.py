@@ -2,7 +2,6 @@
 
 import os
 import time
-import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -12,6 +11,7 @@ import numpy as np
 from coprlake.bits.sequence import position_width, words_for, write_bits
 from coprlake.config import FULL_SIGNATURE_BITS, SIGNATURE_BITS
 from coprlake.errors import NotFoundError, UsageError
+from coprlake.files import sync_path, written_aside
 from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, i64, kernel
 from coprlake.sketch import interpolative
 from coprlake.sketch.bbhash import PerfectHash, build_perfect_hash
@@ -307,21 +307,9 @@ def write_whole_file(path: Path, pieces: list[bytes]) -> None:
         raise NotFoundError(f"{path.parent}: no such folder for {path.name}; make it first")
     if path.is_dir():
         raise UsageError(f"{path}: is a folder; name a file to write")
-    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}.unfinished")
-    try:
-        with unfinished.open("wb") as file:
-            file.writelines(pieces)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # the new name, too
-        finally:
-            os.close(folder)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+    with written_aside(os.fspath(path)) as unfinished, Path(unfinished).open("wb") as file:
+        file.writelines(pieces)
+    sync_path(os.fspath(path.parent))  # the new name, too
 
 
 def _ones(words: U64Array) -> int:

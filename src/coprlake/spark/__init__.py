@@ -9,36 +9,21 @@
         lake.search(spark, "logs", "connection refused").show()
 """
 
-from importlib import import_module
-from typing import Any
+import lazy_loader
 
-_EXPORTS = {
-    "session": "runtime.sessions",
-    "register": "source.registering",
-    "query": "jobs.querying",
-    "SparkQuery": "jobs.querying",
-    "search": "jobs.searching",
-    "plan_search": "jobs.searching",
-    "SparkSearch": "jobs.searching",
-    "ingest": "jobs.ingesting",
-    "stream_folder": "streams.folder_stream",
-    "stream_kafka": "streams.kafka_stream",
-    "StreamSettings": "streams.streaming",
-    "BatchReport": "streams.streaming",
-    "optimize": "jobs.optimizing",
-    "index": "jobs.indexing",
-    "connector_jars": "runtime.jars",
-}
-"""What is public, and the module that has it; loaded when it is asked for."""
-
-__all__ = sorted(_EXPORTS)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _EXPORTS:
-        return getattr(import_module(f"coprlake.spark.{_EXPORTS[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "jobs.indexing": ["index"],
+        "jobs.ingesting": ["ingest"],
+        "jobs.optimizing": ["optimize"],
+        "jobs.querying": ["SparkQuery", "query"],
+        "jobs.searching": ["SparkSearch", "plan_search", "search"],
+        "runtime.jars": ["connector_jars"],
+        "runtime.sessions": ["session"],
+        "source.registering": ["register"],
+        "streams.folder_stream": ["stream_folder"],
+        "streams.kafka_stream": ["stream_kafka"],
+        "streams.streaming": ["BatchReport", "StreamSettings"],
+    },
+)

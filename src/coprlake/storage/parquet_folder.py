@@ -8,11 +8,11 @@ import pyarrow.parquet as pq
 
 from coprlake.errors import NotFoundError, UnreadableDataError
 from coprlake.files import READ_ERRORS, FileEntry, Folder
-from coprlake.predicate.deciding.batch_texts import is_text, is_text_map
 from coprlake.records import INT96_UNIT, varying
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.storage.partitioning import NO_VALUE
 from coprlake.storage.recognizing import refuse_links_into_tables, refuse_tables_above, refuse_tables_below
+from coprlake.text.text_types import is_text_map, is_text_or_bytes
 
 
 class ParquetFolder:
@@ -94,7 +94,9 @@ class ParquetFolder:
 
 def _reads_alike(one: pa.DataType, other: pa.DataType) -> bool:
     """Whether a search means the same by columns of these types."""
-    return one == other or (is_text(one) and is_text(other)) or (is_text_map(one) and is_text_map(other))
+    return (
+        one == other or (is_text_or_bytes(one) and is_text_or_bytes(other)) or (is_text_map(one) and is_text_map(other))
+    )
 
 
 def _unreadable(path: str, error: Exception) -> UnreadableDataError:

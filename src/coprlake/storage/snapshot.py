@@ -10,11 +10,11 @@ import pyarrow as pa
 from coprlake.errors import CorruptSketchError, UnreadableTableError
 from coprlake.files import Folder
 from coprlake.kernel import I64Array, U8Array, U64Array
-from coprlake.predicate.narrowing.required import Profile
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
 from coprlake.sketch.algebra import Program
 from coprlake.sketch.immutable import DAMAGED, MIGHT, find_in_sketches
 from coprlake.storage.partitioning import constants
+from coprlake.tokens.profile import Profile
 
 CHECK_SECONDS: Final = 1.0
 """How long a mapped sketch is taken to be as long as it was (`coprlake.unchanging`)."""
@@ -31,7 +31,7 @@ class SketchPool:
         self._groups = np.full(count, -1, np.int64)  # the number of the segment's profile, -1 without a sketch
         self._views: list[U64Array] = []  # keep the memory
         self.profiles: list[Profile] = []
-        numbers: dict[int, int] = {}
+        numbers: dict[Profile, int] = {}
         for number, segment in enumerate(segments):
             if segment.sidecar is None:
                 continue
@@ -40,10 +40,10 @@ class SketchPool:
             self._addresses[number] = words.ctypes.data
             self._word_counts[number] = len(words)
             profile = segment.sidecar.profile
-            if id(profile) not in numbers:
-                numbers[id(profile)] = len(self.profiles)
+            group = numbers.setdefault(profile, len(numbers))
+            if group == len(self.profiles):
                 self.profiles.append(profile)
-            self._groups[number] = numbers[id(profile)]
+            self._groups[number] = group
         self._is_uniform = count > 0 and bool((self._groups == 0).all())
 
     def verdicts(self, chosen: I64Array | None, program_of: Callable[[Profile], Program]) -> U8Array:

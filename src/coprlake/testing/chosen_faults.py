@@ -108,7 +108,7 @@ class _Stream(io.RawIOBase):
 def failing(at: int | None, fault: Callable[[], None] = disk_full, *, lasting: bool = False) -> Iterator[Points]:
     """Within it, the operation with this number fails: on files of a table, and on its log, before and after."""
     points = Points(at, fault, lasting=lasting)
-    create, place, sync = Folder.create, Folder.place, files._sync_path
+    create, place, sync = Folder.create, Folder.place, files.sync_path
 
     def faulty_create(self: Folder, name: str) -> pa.NativeFile:
         with files._storage_errors(self.path(name)):
@@ -131,7 +131,7 @@ def failing(at: int | None, fault: Callable[[], None] = disk_full, *, lasting: b
     with (
         patch.object(Folder, "create", faulty_create),
         patch.object(Folder, "place", faulty_place),
-        patch.object(files, "_sync_path", faulty_sync),
+        patch.object(files, "sync_path", faulty_sync),
     ):
         try:
             yield points

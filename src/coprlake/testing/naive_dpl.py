@@ -35,6 +35,7 @@ from coprlake.dpl.syntax.tree import (
     Uuid,
     may_be_absent,
 )
+from coprlake.text.calendar_names import DAYS, MONTHS
 
 Values = dict[str, Any]
 Found = tuple[int, Any]
@@ -314,7 +315,7 @@ class _Text:
         parts = found.groupdict()
         month = parts.get("month") or "1"
         if not month.strip().isdigit():
-            month = str([name[:3].lower() for name in formats.MONTHS].index(month[:3].lower()) + 1)
+            month = str([name[:3].lower() for name in MONTHS].index(month[:3].lower()) + 1)
         hour = int(parts.get("hour") or 0)
         if parts.get("half"):
             if not 1 <= hour <= 12:
@@ -379,14 +380,14 @@ def _gathered(matcher: Array | Pairs, runs: list[Values]) -> Any:
 
 
 def _field_regex(field: Any) -> str:
-    names = {formats.MONTH_NAME: formats.MONTHS, formats.MONTH_FULL_NAME: formats.MONTHS}
-    names |= {formats.DAY_NAME: formats.DAYS, formats.DAY_FULL_NAME: formats.DAYS}
+    names = {formats.MONTH_NAME: MONTHS, formats.MONTH_FULL_NAME: MONTHS}
+    names |= {formats.DAY_NAME: DAYS, formats.DAY_FULL_NAME: DAYS}
     if field.kind == formats.TEXT:
         return re.escape(field.text)
     if field.kind in names:
         whole = field.kind in (formats.MONTH_FULL_NAME, formats.DAY_FULL_NAME)
         choice = "|".join(name if whole else name[:3] for name in names[field.kind])
-        return f"(?P<month>(?i:{choice}))" if names[field.kind] is formats.MONTHS else f"(?i:{choice})"
+        return f"(?P<month>(?i:{choice}))" if names[field.kind] is MONTHS else f"(?i:{choice})"
     if field.kind == formats.ZONE:
         return _ZONE
     if field.kind == formats.OPTIONAL_FRACTION:

@@ -1,6 +1,6 @@
 """Variants of the conformance suite that need Spark: the law holds for what tasks wrote, streamed, merged and indexed.
 
-Each takes a session and gives a way to store rows, as `coprlake.testing.conformance` has them.
+Each takes a session and gives a way to store rows, as `coprlake.testing.store_variants` has them.
 """
 
 import uuid
@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from coprlake import spark as lake
 from coprlake.table import create_table, open_table
-from coprlake.testing.conformance import SCHEMA, Stored, Variant, several_segments, unindexed
 from coprlake.testing.predicate_strategies import Row
+from coprlake.testing.store_variants import SCHEMA, Stored, Variant, several_segments, unindexed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

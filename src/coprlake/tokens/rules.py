@@ -20,7 +20,7 @@ import numpy as np
 
 from coprlake.config import Rules
 from coprlake.errors import UsageError
-from coprlake.kernel import U8Array, kernel
+from coprlake.kernel import U8Array
 
 RULES_VERSION: Final = 2
 """Stored in every sketch. A change of rules, symbols or fingerprints needs a new number; the older stay readable."""
@@ -76,20 +76,3 @@ def rule_set(rules: Rules, *, grams: bool) -> int:
     if rules not in RULE_SETS:
         raise UsageError(f"there are no token rules {rules!r}; expected {' or '.join(RULE_SETS)}")
     return RULE_SETS[rules] if grams else WORDS
-
-
-@kernel
-def character_end(data: U8Array, start: int, end: int) -> int:
-    """Where the non-ASCII character at `start` ends, in valid UTF-8 and in anything else.
-
-    A lead byte takes at most as many continuation bytes as it announces; a continuation byte without a lead is a
-    character of its own. So the cut depends on nothing before `start`, and a piece of a run is cut as the run is.
-    """
-    lead = data[start]
-    if lead < 0xC0:
-        return start + 1
-    most = 2 if lead < 0xE0 else (3 if lead < 0xF0 else 4)
-    stop = start + 1
-    while stop < end and stop < start + most and data[stop] >= 0x80 and data[stop] < 0xC0:
-        stop += 1
-    return stop

@@ -16,7 +16,8 @@ from coprlake.bits.words import count_ones
 from coprlake.config import RULES, Rules
 from coprlake.kernel import I32Array, I64Array, U8Array, U32Array, U64Array, i64, kernel, word_of
 from coprlake.records import CONTENT
-from coprlake.tokens.columns import string_buffers
+from coprlake.text.arrow_strings import occurring_strings, string_buffers
+from coprlake.text.utf8 import character_end
 from coprlake.tokens.fingerprint import BASE, field_seed, finish, polynomial_of
 from coprlake.tokens.rules import (
     DOT,
@@ -32,7 +33,6 @@ from coprlake.tokens.rules import (
     WINDOW_BYTES,
     WINNOWED,
     WORDS,
-    character_end,
     rule_set,
 )
 from coprlake.tokens.seen import COUNT, LONG_COUNT, Seen, add_gram, add_token, is_new_gram, is_new_token, new_winnow
@@ -416,7 +416,7 @@ class BatchScanner:
         self._clear()
         chunks = strings.chunks if isinstance(strings, pa.ChunkedArray) else [strings]
         for chunk in chunks or [pa.array([], strings.type)]:  # a column without chunks has a type, too
-            data, starts = string_buffers(chunk)
+            data, starts = string_buffers(occurring_strings(chunk))
             self._forget_chunks()
             line = 0
             while (line := scan_lines(data, starts, line, seed, number, self._seen)) < len(starts) - 1:

@@ -11,6 +11,8 @@ _UNITS = {"": 1, "B": 1}
 for _power, _letter in enumerate("KMGT", 1):
     _UNITS |= {_letter: 1000**_power, f"{_letter}B": 1000**_power, f"{_letter}IB": 1024**_power}
 
+_UNLIMITED = 1 << 20
+
 
 def parse_size(value: str | int) -> int:
     """``500MB`` (1e6), ``1GiB`` (2**30), or a number of bytes: as an option's type."""
@@ -78,14 +80,17 @@ def pairs(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def grid(header: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
-    """Lines of columns; those in `right` are numbers and stand to the right."""
-    rows = [[one_line(cell) for cell in row] for row in rows]
-    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    """A table, as wide as it needs to be so that `grep` and `awk` can read it; columns in `right` are flush right."""
+    from rich.console import Console  # loaded when there is a table to print
+    from rich.table import Table
+    from rich.text import Text
 
-    def line(row: Sequence[str]) -> str:
-        cells = [
-            cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        ]
-        return "  ".join(cells).rstrip()
-
-    return "\n".join([click.style(line(header), dim=True), *(line(row) for row in rows)])
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for i, name in enumerate(header):
+        table.add_column(Text(name), justify="right" if i in right else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(one_line(cell)) for cell in row))
+    console = Console(width=_UNLIMITED, force_terminal=True, color_system="standard")  # click takes colours out again
+    with console.capture() as captured:
+        console.print(table)
+    return re.sub(r" +((?:\x1b\[0m)?)$", r"\1", captured.get().rstrip("\n"), flags=re.MULTILINE)

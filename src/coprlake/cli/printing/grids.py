@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from coprlake.cli.printing.cells import is_number, texts
 from coprlake.cli.printing.harmless import harmless
-from coprlake.cli.printing.row_values import is_text
+from coprlake.cli.printing.row_values import is_printed_as_text
 from coprlake.cli.printing.search_output import LEVEL_COLORS, painted
 from coprlake.records import LOGLEVEL, SOURCE
 
@@ -79,7 +79,7 @@ class GridWriter:
         self._out = out
         self._names = [harmless(name).replace("\n", " ") for name in schema.names]
         self._right = [is_number(kind) for kind in schema.types]
-        self._can_fold = [is_text(kind) or pa.types.is_nested(kind) for kind in schema.types]
+        self._can_fold = [is_printed_as_text(kind) or pa.types.is_nested(kind) for kind in schema.types]
         self._width = width
         self._is_colored = is_colored
         self._widths: list[int] | None = None

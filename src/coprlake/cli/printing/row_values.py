@@ -8,22 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coprlake.text.text_types import is_bytes, is_text
 
-def is_text(kind: pa.DataType) -> bool:
+
+def is_printed_as_text(kind: pa.DataType) -> bool:
     """Whether values of this type are text, or bytes that may be."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return any(
-        test(kind)
-        for test in (
-            pa.types.is_string,
-            pa.types.is_large_string,
-            pa.types.is_string_view,
-            pa.types.is_binary,
-            pa.types.is_large_binary,
-            pa.types.is_binary_view,
-        )
-    )
+    return is_text(kind) or is_bytes(kind)
 
 
 def raw_texts(column: pa.Array) -> list[bytes | None]:
@@ -35,10 +25,10 @@ def raw_texts(column: pa.Array) -> list[bytes | None]:
 
 def values(column: pa.Array) -> list[Any]:
     """A column as Python values; text that is no UTF-8 is mended, times are texts."""
-    if is_text(column.type):
+    if is_printed_as_text(column.type):
         try:
             found = column.to_pylist()
-            return [_decoded(value) for value in found] if _is_binary(column.type) else found
+            return [_decoded(value) for value in found] if is_bytes(column.type) else found
         except UnicodeDecodeError:
             return [_decoded(value) for value in raw_texts(column)]
     if pa.types.is_timestamp(column.type):
@@ -51,11 +41,6 @@ def values(column: pa.Array) -> list[Any]:
     if pa.types.is_date(column.type):  # a number where no date can hold the day
         return [iso_text(value).partition("T")[0] if isinstance(value, int) else value for value in found]
     return found
-
-
-def _is_binary(kind: pa.DataType) -> bool:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
 
 
 def _decoded(value: Any) -> Any:
@@ -78,7 +63,7 @@ _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 6}
 def plain_values(column: pa.Array) -> list[Any]:
     """A column as values that JSON knows."""
     kind, found = column.type, values(column)
-    is_plain = is_text(kind) or any(
+    is_plain = is_printed_as_text(kind) or any(
         test(kind) for test in (pa.types.is_integer, pa.types.is_boolean, pa.types.is_timestamp)
     )
     return found if is_plain or column.null_count == len(column) else [plain(value) for value in found]

@@ -4,7 +4,6 @@ import contextlib
 import csv
 import io
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,8 +12,9 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from coprlake.cli.printing.harmless import harmless, harmless_json, one_line
-from coprlake.cli.printing.row_values import cell, is_text, moments, plain_values, raw_texts, values
+from coprlake.cli.printing.row_values import cell, is_printed_as_text, moments, plain_values, raw_texts, values
 from coprlake.errors import UsageError
+from coprlake.files import written_aside
 from coprlake.records import CONTENT, LOGLEVEL, SOURCE, TIMESTAMP
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class LinesWriter:
     def _lines(self, batch: pa.RecordBatch) -> list[bytes]:
         columns = [batch.column(name) for name in self._columns]
         if self._predicate is None and not self._is_terminal:
-            if len(columns) == 1 and is_text(columns[0].type):
+            if len(columns) == 1 and is_printed_as_text(columns[0].type):
                 return [text or b"" for text in raw_texts(columns[0])]
             return ["\t".join(map(cell, row)).encode() for row in zip(*map(values, columns), strict=True)]
         paint = [_painter(self._predicate if name == CONTENT else None) for name in self._columns]
@@ -313,10 +313,5 @@ def destination(path: str | None) -> Iterator[IO[bytes]]:
         with target.open("wb") as file:
             yield file
         return
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            yield file
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with written_aside(path, synced=False) as unfinished, Path(unfinished).open("wb") as file:
+        yield file

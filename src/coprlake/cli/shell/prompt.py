@@ -1,11 +1,11 @@
 """The line that is typed into: its keys, colours, completion and history."""
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import platformdirs
 from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.buffer import Buffer
@@ -42,9 +42,7 @@ _STYLE = {
 
 def history_file() -> Path:
     """Where what was typed is kept: in the user's state folder."""
-    state = os.environ.get("XDG_STATE_HOME")
-    folder = Path(state) if state and Path(state).is_absolute() else Path.home() / ".local" / "state"
-    return folder / "coprlake" / "history"
+    return platformdirs.user_state_path("coprlake") / "history"
 
 
 def _history() -> History:

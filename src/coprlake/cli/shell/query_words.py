@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from coprlake.errors import QueryError
-
 _WORD = re.compile(
     r"""
     (?P<comment>//[^\n]*|/\*(?:.|\n)*?(?:\*/|\Z))
@@ -20,7 +18,6 @@ _WORD = re.compile(
     re.VERBOSE,
 )
 _KEYWORDS = frozenset({"and", "or", "xor", "not", "in", "mod", "true", "false", "null", "asc", "desc"})
-_INCOMPLETE = ("the query ends here", "is not closed")
 _LEAVING = ("exit", "quit", "\\q")
 _OPENING = ("|", "[")
 
@@ -82,13 +79,9 @@ def is_complete(text: str) -> bool:
     last = words(query)[-1]
     if last.text.startswith("/*") and not (last.text.endswith("*/") and len(last.text) > 3):
         return False
-    from coprlake.language.parsing import parse
+    from coprlake.language import parsing
 
-    try:
-        parse(query)
-    except QueryError as error:
-        return not any(sign in error.problem for sign in _INCOMPLETE)
-    return True
+    return parsing.is_complete(query)
 
 
 def is_order(text: str) -> bool:

@@ -7,7 +7,7 @@ program is proportional to that of the pattern.
 
 import struct
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -67,7 +67,8 @@ class Site(NamedTuple):
     zone: str | None
 
 
-class Follow(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Follow:
     """The next node that must match, and what follows it."""
 
     node: Node
@@ -98,8 +99,8 @@ class _Compiler:
         self.ranges: list[int] = []
         self.sites: list[Site] = []
         self.late: list[Callable[[], None]] = []  # emit or complete rows after the code
-        self.follows: dict[tuple[int, int], list[Follow | None]] = {}
-        self.routines: dict[tuple[int, int], list[list[int]]] = {}
+        self.follows: dict[tuple[Sequence, Follow | None], list[Follow | None]] = {}
+        self.routines: dict[tuple[Node, Follow | None], list[list[int]]] = {}
         self.queue: list[tuple[Follow, list[list[int]]]] = []
 
     def emit(self, code: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0, *, site: int = -1) -> list[int]:
@@ -166,7 +167,7 @@ class _Compiler:
 
     def _follows(self, sequence: Sequence, follow: Follow | None) -> list[Follow | None]:
         """What must match after each node. The same arguments give the same objects, which key subroutines."""
-        key = (id(sequence), id(follow))
+        key = (sequence, follow)
         if key not in self.follows:
             out: list[Follow | None] = []
             for node in reversed(sequence):
@@ -282,7 +283,7 @@ class _Compiler:
 
     def _routine(self, follow: Follow) -> list[list[int]]:
         """The CALL rows of the subroutine for `follow`; their targets are set once it is placed."""
-        key = (id(follow.node), id(follow.then))
+        key = (follow.node, follow.then)
         if key not in self.routines:
             self.routines[key] = []
             self.queue.append((follow, self.routines[key]))

@@ -1,79 +1,20 @@
-"""Kernels for characters of UTF-8: how long they are, which they are, and where a number of them ends."""
-
-from typing import Final
-
-import numpy as np
+"""Kernels for the matchers of characters: literals, sets of characters, and the rest of a line or a text."""
 
 from coprlake.dpl.compiling import opcodes as op
 from coprlake.dpl.compiling.program import Code
-from coprlake.kernel import U8Array, i64, kernel, word_of
-
-LINE_FEED: Final = 10
-_ONES: Final = np.uint64(0x0101010101010101)
-_TOPS: Final = np.uint64(0x8080808080808080)
-_FEEDS: Final = np.uint64(0x0A0A0A0A0A0A0A0A)
-_ZERO: Final = np.uint64(0)
-
-
-@kernel
-def next_char(data: U8Array, at: int, end: int) -> int:
-    """Where the character behind the one at ``at < end`` begins."""
-    byte = data[at]
-    at += 1
-    if byte >= 0xC0:
-        while at < end and (data[at] & 0xC0) == 0x80:
-            at += 1
-    return at
-
-
-@kernel
-def character_at(data: U8Array, at: int, end: int) -> int:
-    """The number of a character beyond ASCII."""
-    byte = i64(data[at])
-    number = byte & 0x1F if byte < 0xE0 else (byte & 0x0F if byte < 0xF0 else byte & 0x07)
-    at += 1
-    while at < end and (data[at] & 0xC0) == 0x80:
-        number = number << 6 | i64(data[at]) & 0x3F
-        at += 1
-    return number
-
-
-@kernel
-def end_of_chars(data: U8Array, at: int, end: int, most: int) -> int:
-    """Where the `most` characters from `at` on end, or `end` if there are not so many."""
-    if end - at <= most:
-        return end
-    stop, counted, continuations = at + most, at, 0
-    while counted < stop:  # each byte that goes on with a character makes room for one more
-        for i in range(counted, stop):
-            continuations += (data[i] & 0xC0) == 0x80
-        counted = stop
-        stop = min(end, at + most + continuations)
-    while stop < end and (data[stop] & 0xC0) == 0x80:
-        stop += 1
-    return stop
+from coprlake.kernel import U8Array, i64, kernel
+from coprlake.text.byte_classes import NEWLINE
+from coprlake.text.eight_bytes import line_end
+from coprlake.text.utf8 import character_at, end_of_chars, next_char
 
 
 @kernel
 def after_least(data: U8Array, at: int, end: int, least: int, over_lines: int) -> int:
     """Where the first `least` characters end, or -1 if the line (the text, with `over_lines`) has not so many."""
     for _ in range(least):
-        if at >= end or (over_lines == 0 and data[at] == LINE_FEED):
+        if at >= end or (over_lines == 0 and data[at] == NEWLINE):
             return -1
         at = next_char(data, at, end)
-    return at
-
-
-@kernel
-def line_end(data: U8Array, at: int, end: int) -> int:
-    """Where the first line feed from `at` on is, or `end`: eight bytes at a time."""
-    while at + 8 <= end:
-        differs = word_of(data, at) ^ _FEEDS
-        if (differs - _ONES) & ~differs & _TOPS != _ZERO:
-            break
-        at += 8
-    while at < end and data[at] != LINE_FEED:
-        at += 1
     return at
 
 

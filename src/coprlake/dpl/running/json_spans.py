@@ -10,12 +10,32 @@ import numpy as np
 
 from coprlake.dpl.compiling import opcodes as op
 from coprlake.dpl.compiling.program import Code
-from coprlake.dpl.running.numerals import COST, digit_of, hex_digit_of
+from coprlake.dpl.running.numerals import COST
 from coprlake.dpl.syntax.tree import MOST_JSON_BYTES
 from coprlake.kernel import I64Array, U8Array, cold_kernel, i64, kernel
+from coprlake.text.byte_classes import (
+    BACKSLASH,
+    BLANK,
+    CASE_BIT,
+    CLOSE_BRACE,
+    CLOSE_BRACKET,
+    COLON,
+    COMMA,
+    DASH,
+    DOT,
+    NEWLINE,
+    OPEN_BRACE,
+    OPEN_BRACKET,
+    PLUS,
+    QUOTE,
+    RETURN,
+    TAB,
+    ZERO,
+    is_digit,
+)
+from coprlake.text.numbers import digits_end, hex_number_at
 
-_QUOTE, _BACKSLASH, _COMMA, _COLON, _MINUS, _PLUS, _DOT = 34, 92, 44, 58, 45, 43, 46
-_OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_ARRAY, _CLOSE_ARRAY = 123, 125, 91, 93
+_OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_ARRAY, _CLOSE_ARRAY = OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET
 _VALUE, _KEY, _AFTER = 0, 1, 2
 _IS_ESCAPE: Final = np.isin(np.arange(256), list(b'"\\/bfnrt'))
 _MOST_DEPTH: Final = 60
@@ -38,7 +58,7 @@ def quoted_at(data: U8Array, at: int, end: int, quote: int, other: int, doubled:
                 out[COST] = at - first
                 return at + 1
             at += 2
-        elif data[at] == _BACKSLASH and doubled == 0:
+        elif data[at] == BACKSLASH and doubled == 0:
             at += 2
         else:
             at += 1
@@ -48,7 +68,7 @@ def quoted_at(data: U8Array, at: int, end: int, quote: int, other: int, doubled:
 
 @kernel
 def _after_blanks(data: U8Array, at: int, end: int) -> int:
-    while at < end and (data[at] == 32 or data[at] == 10 or data[at] == 13 or data[at] == 9):
+    while at < end and (data[at] == BLANK or data[at] == NEWLINE or data[at] == RETURN or data[at] == TAB):
         at += 1
     return at
 
@@ -56,26 +76,23 @@ def _after_blanks(data: U8Array, at: int, end: int) -> int:
 @kernel
 def _string_stop(data: U8Array, at: int, end: int) -> int:
     """Where the JSON string that begins at `at` ends, or -1."""
-    if at >= end or data[at] != _QUOTE:
+    if at >= end or data[at] != QUOTE:
         return -1
     at += 1
     while at < end:
         byte = data[at]
-        if byte == _QUOTE:
+        if byte == QUOTE:
             return at + 1
         if byte < 32:
             return -1
-        if byte == _BACKSLASH:
+        if byte == BACKSLASH:
             at += 1
             if at >= end:
                 return -1
             byte = data[at]
             if byte == 117:  # u
-                if at + 4 >= end:
+                if hex_number_at(data, at + 1, end, 4) < 0:
                     return -1
-                for i in range(1, 5):
-                    if hex_digit_of(data[at + i]) < 0:
-                        return -1
                 at += 4
             elif not _IS_ESCAPE[byte]:
                 return -1
@@ -86,22 +103,20 @@ def _string_stop(data: U8Array, at: int, end: int) -> int:
 @kernel
 def _after_digits(data: U8Array, at: int, end: int) -> int:
     """Where a run of digits ends, or -1 if there is none."""
-    first = at
-    while at < end and digit_of(data[at]) >= 0:
-        at += 1
-    return at if at > first else -1
+    stop = digits_end(data, at, end)
+    return stop if stop > at else -1
 
 
 @kernel
 def _number_stop(data: U8Array, at: int, end: int) -> int:
     """Where the JSON number that begins at `at` ends, or -1."""
-    if data[at] == _MINUS:
+    if data[at] == DASH:
         at += 1
-    stop = at + 1 if at < end and data[at] == 48 else _after_digits(data, at, end)
-    if stop > 0 and stop + 1 < end and data[stop] == _DOT and digit_of(data[stop + 1]) >= 0:
+    stop = at + 1 if at < end and data[at] == ZERO else _after_digits(data, at, end)
+    if stop > 0 and stop + 1 < end and data[stop] == DOT and is_digit(data[stop + 1]):
         stop = _after_digits(data, stop + 1, end)
-    if stop > 0 and stop + 1 < end and (i64(data[stop]) | 32) == 101:
-        sign = 1 if data[stop + 1] == _MINUS or data[stop + 1] == _PLUS else 0
+    if stop > 0 and stop + 1 < end and (i64(data[stop]) | CASE_BIT) == 101:
+        sign = 1 if data[stop + 1] == DASH or data[stop + 1] == PLUS else 0
         exponent = _after_digits(data, stop + 1 + sign, end)
         stop = exponent if exponent > 0 else stop
     return stop
@@ -123,9 +138,9 @@ def _word_stop(data: U8Array, at: int, end: int) -> int:
 @kernel
 def _scalar_stop(data: U8Array, at: int, end: int) -> int:
     """Where the string, number or word that begins at `at` ends, or -1."""
-    if data[at] == _QUOTE:
+    if data[at] == QUOTE:
         return _string_stop(data, at, end)
-    if data[at] == _MINUS or digit_of(data[at]) >= 0:
+    if data[at] == DASH or is_digit(data[at]):
         return _number_stop(data, at, end)
     return _word_stop(data, at, end)
 
@@ -162,7 +177,7 @@ def _value_stop(data: U8Array, at: int, end: int, out: I64Array) -> int:
             if at < 0:
                 return -1
             at = _after_blanks(data, at, end)
-            if at >= end or data[at] != _COLON:
+            if at >= end or data[at] != COLON:
                 return -1
             at += 1
             state = _VALUE
@@ -173,7 +188,7 @@ def _value_stop(data: U8Array, at: int, end: int, out: I64Array) -> int:
             if at >= end:
                 return -1
             is_object = objects & 1
-            if data[at] == _COMMA:
+            if data[at] == COMMA:
                 state = _KEY if is_object else _VALUE
             elif data[at] == (_CLOSE_OBJECT if is_object else _CLOSE_ARRAY):
                 objects >>= 1
@@ -201,7 +216,7 @@ def member_at(code: Code, pc: int, data: U8Array, at: int, end: int, out: I64Arr
     """
     name, size = i64(code.rows[pc, op.A]), i64(code.rows[pc, op.B])
     at = _after_blanks(data, at + 1, end)
-    while at < end and data[at] == _QUOTE:
+    while at < end and data[at] == QUOTE:
         stop = _string_stop(data, at, end)
         same = stop - at - 2 == size
         for i in range(size):

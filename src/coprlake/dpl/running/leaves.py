@@ -21,6 +21,7 @@ from coprlake.dpl.running.numerals import (
 )
 from coprlake.dpl.running.timestamp_fields import moment_at
 from coprlake.kernel import I64Array, U8Array, cold_kernel, i64, kernel
+from coprlake.text.byte_classes import CASE_BIT
 
 
 class Work(NamedTuple):
@@ -52,7 +53,7 @@ def _enum_at(code: Code, pc: int, data: U8Array, at: int, end: int, out: I64Arra
         while same < size:
             byte = i64(data[at + same])
             if fold != 0 and 65 <= byte <= 90:
-                byte |= 32
+                byte |= CASE_BIT
             if byte != code.pool[text + same]:
                 break
             same += 1

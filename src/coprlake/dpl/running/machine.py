@@ -11,12 +11,13 @@ import numpy as np
 
 from coprlake.dpl.compiling import opcodes as op
 from coprlake.dpl.compiling.program import Code
-from coprlake.dpl.running.characters import after_least, chars_at, end_of_chars, literal_at, next_char, rest_at
+from coprlake.dpl.running.characters import after_least, chars_at, literal_at, rest_at
 from coprlake.dpl.running.json_spans import json_at, member_at
 from coprlake.dpl.running.leaves import COST, VALUE, Work, leaf_at
 from coprlake.dpl.running.numerals import integer_at, no_address_up_to
-from coprlake.dpl.texts import Texts
 from coprlake.kernel import I32Array, I64Array, U8Array, i64, kernel
+from coprlake.text.arrow_strings import Strings
+from coprlake.text.utf8 import char_before, end_of_chars, next_char
 
 FIRST, ALL = 0, 1
 """Only a match at the beginning of a text; all matches, one behind the other."""
@@ -132,15 +133,6 @@ def _scan_leaf(
     return _NONE, fuel
 
 
-@kernel
-def _char_before(data: U8Array, at: int, start: int) -> int:
-    """Where the character before ``at > start`` begins."""
-    at -= 1
-    while at > start and (data[at] & 0xC0) == 0x80:
-        at -= 1
-    return at
-
-
 State = tuple[int, int, int, int, int]
 """The next instruction or -1, the place, the exports so far, the end of the text, and the depth of the stack."""
 
@@ -165,7 +157,7 @@ def _go_back(code: Code, data: U8Array, start: int, depth: int, stack: I64Array)
         elif kind == _BEHIND:
             at = i64(stack[top + _X])
             if at > start:
-                at = _char_before(data, at, start)
+                at = char_before(data, at, start)
                 if place - at <= _BEHIND_BYTES:
                     stack[top + _X] = at
                     return address + 1, at, count, place, depth
@@ -339,7 +331,7 @@ def _run(
 
 @kernel
 def run_texts(
-    code: Code, texts: Texts, mode: int, from_row: int, count: int, work: Work, events: Events, matched: U8Array
+    code: Code, texts: Strings, mode: int, from_row: int, count: int, work: Work, events: Events, matched: U8Array
 ) -> tuple[int, int]:
     """Run a program over all texts from `from_row` on; how far it got, and how many events there are.
 

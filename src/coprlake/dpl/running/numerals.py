@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from coprlake.kernel import I64Array, U8Array, cold_kernel, i64, kernel
+from coprlake.text.byte_classes import BLANK, CASE_BIT, COLON, DASH, DOT, PLUS, ZERO, is_digit, is_letter
+from coprlake.text.numbers import digit_of, digits_at, hex_digit_of
 
 F64Array = npt.NDArray[np.float64]
 
@@ -18,36 +20,22 @@ VALUE, COST, YEAR, LATEST = 0, 1, 2, 3
 And what is put there before: the year of timestamps without one, and the latest such.
 """
 
-_PLUS, _MINUS, _DOT, _COLON, _BLANK, _X, _E = 43, 45, 46, 58, 32, 120, 101
-_HEX_DIGITS: Final = "0123456789abcdefABCDEF"
+_X, _E = 120, 101
 _LOWEST: Final = np.iinfo(np.int64).min
 _TENTH_OF_LOWEST: Final = -(922337203685477580)
 _LONGEST_DIGITS: Final = 4096
 _EXACT_MANTISSA: Final = 1 << 53
 _EXACT_POWER: Final = 22
 _MOST_EXPONENT: Final = 400
-_HEX_VALUES: Final = np.array([int(chr(byte), 16) if chr(byte) in _HEX_DIGITS else -1 for byte in range(256)], np.int8)
 _POWERS: Final = np.array([10.0**power for power in range(_EXACT_POWER + 1)])
-
-
-@kernel
-def digit_of(byte: np.uint8) -> int:
-    """The value of a decimal digit, or -1."""
-    return i64(byte) - 48 if 48 <= byte <= 57 else -1
-
-
-@kernel
-def hex_digit_of(byte: np.uint8) -> int:
-    """The value of a hexadecimal digit, or -1."""
-    return i64(_HEX_VALUES[byte])
 
 
 @kernel
 def integer_at(data: U8Array, at: int, end: int, low: int, high: int, out: I64Array) -> int:
     """``[+-]?[0-9]+`` between two bounds. Summed up below zero, where there is one number more."""
     negative = False
-    if at < end and (data[at] == _MINUS or data[at] == _PLUS):
-        negative = bool(data[at] == _MINUS)
+    if at < end and (data[at] == DASH or data[at] == PLUS):
+        negative = bool(data[at] == DASH)
         at += 1
     first = at
     stop = min(end, at + _LONGEST_DIGITS)
@@ -72,7 +60,7 @@ def integer_at(data: U8Array, at: int, end: int, low: int, high: int, out: I64Ar
 @cold_kernel
 def hex_at(data: U8Array, at: int, end: int, low: int, high: int, most: int, out: I64Array) -> int:
     """Hexadecimal digits, at most so many, perhaps behind ``0x``."""
-    if at + 2 < end and data[at] == 48 and (i64(data[at + 1]) | 32) == _X and hex_digit_of(data[at + 2]) >= 0:
+    if at + 2 < end and data[at] == ZERO and (i64(data[at + 1]) | CASE_BIT) == _X and hex_digit_of(data[at + 2]) >= 0:
         at += 2
     total, count = 0, 0
     while at < end and count <= most:
@@ -103,8 +91,8 @@ def real_at(data: U8Array, at: int, end: int, point: int, out: I64Array, reals: 
     The value is exact where 53 bits and a power of ten up to 22 make it so. Else it is near, and ``out[COST]`` is -1.
     """
     negative = False
-    if at < end and (data[at] == _MINUS or data[at] == _PLUS):
-        negative = bool(data[at] == _MINUS)
+    if at < end and (data[at] == DASH or data[at] == PLUS):
+        negative = bool(data[at] == DASH)
         at += 1
     first = at
     stop = min(end, at + _LONGEST_DIGITS)
@@ -127,14 +115,14 @@ def real_at(data: U8Array, at: int, end: int, point: int, out: I64Array, reals: 
         at += 1
     if at == first or (at == stop and at < end and digit_of(data[at]) >= 0):
         return -1
-    if at < end and (i64(data[at]) | 32) == _E:
-        sign = at + 1 if at + 1 < end and (data[at + 1] == _MINUS or data[at + 1] == _PLUS) else at
+    if at < end and (i64(data[at]) | CASE_BIT) == _E:
+        sign = at + 1 if at + 1 < end and (data[at + 1] == DASH or data[at + 1] == PLUS) else at
         exponent, place = 0, sign + 1
         while place < stop and digit_of(data[place]) >= 0:
             exponent = min(exponent * 10 + digit_of(data[place]), 100_000)
             place += 1
         if place > sign + 1:
-            power += -exponent if data[sign] == _MINUS else exponent
+            power += -exponent if data[sign] == DASH else exponent
             at = place
     value, exact = _scaled(mantissa, power)
     reals[VALUE] = -value if negative else value
@@ -166,9 +154,9 @@ def no_address_up_to(data: U8Array, at: int, end: int) -> int:
     stop = at
     while stop < end and hex_digit_of(data[stop]) >= 0:
         stop += 1
-    if stop >= end or (data[stop] != _COLON and data[stop] != _DOT):
+    if stop >= end or (data[stop] != COLON and data[stop] != DOT):
         return max(at, stop - 1)
-    if stop == at and (at + 1 >= end or data[at + 1] != _COLON):
+    if stop == at and (at + 1 >= end or data[at + 1] != COLON):
         return at
     return at - 1 if stop - at <= 4 else stop - 5
 
@@ -178,19 +166,13 @@ def ipv4_at(data: U8Array, at: int, end: int) -> int:
     """Four numbers up to 255 with dots between, and no digit behind."""
     for part in range(4):
         if part > 0:
-            if at >= end or data[at] != _DOT:
+            if at >= end or data[at] != DOT:
                 return -1
             at += 1
-        value, count = 0, 0
-        while at < end and count < 4:
-            digit = digit_of(data[at])
-            if digit < 0:
-                break
-            value = value * 10 + digit
-            count += 1
-            at += 1
-        if count == 0 or count > 3 or value > 255:
+        value, stop = digits_at(data, at, end, 4)
+        if stop == at or stop > at + 3 or value > 255:
             return -1
+        at = stop
     return at
 
 
@@ -202,7 +184,7 @@ def ipv6_at(data: U8Array, at: int, end: int) -> int:
     """
     groups = 0
     gap = False
-    if at + 1 < end and data[at] == _COLON and data[at + 1] == _COLON:
+    if at + 1 < end and data[at] == COLON and data[at + 1] == COLON:
         gap = True
         at += 2
     while groups < 8:
@@ -215,7 +197,7 @@ def ipv6_at(data: U8Array, at: int, end: int) -> int:
             break
         if count > 4:
             return -1
-        if at + count < end and data[at + count] == _DOT and (groups == 6 or (gap and groups < 6)):
+        if at + count < end and data[at + count] == DOT and (groups == 6 or (gap and groups < 6)):
             stop = ipv4_at(data, at, end)
             if stop >= 0:
                 at = stop
@@ -223,10 +205,10 @@ def ipv6_at(data: U8Array, at: int, end: int) -> int:
                 break
         at += count
         groups += 1
-        if at + 1 < end and data[at] == _COLON and data[at + 1] == _COLON and not gap:
+        if at + 1 < end and data[at] == COLON and data[at + 1] == COLON and not gap:
             gap = True
             at += 2
-        elif at + 1 < end and data[at] == _COLON and hex_digit_of(data[at + 1]) >= 0 and groups < 8:
+        elif at + 1 < end and data[at] == COLON and hex_digit_of(data[at + 1]) >= 0 and groups < 8:
             at += 1
         else:
             break
@@ -234,9 +216,9 @@ def ipv6_at(data: U8Array, at: int, end: int) -> int:
         return -1
     if at >= end:
         return at
-    if data[at] == _COLON:  # a single one is punctuation
-        return at if at + 1 >= end or (data[at + 1] != _COLON and hex_digit_of(data[at + 1]) < 0) else -1
-    return -1 if digit_of(data[at]) >= 0 or 97 <= (i64(data[at]) | 32) <= 122 else at
+    if data[at] == COLON:  # a single one is punctuation
+        return at if at + 1 >= end or (data[at + 1] != COLON and hex_digit_of(data[at + 1]) < 0) else -1
+    return -1 if is_digit(data[at]) or is_letter(data[at]) else at
 
 
 @cold_kernel
@@ -246,7 +228,7 @@ def uuid_at(data: U8Array, at: int, end: int) -> int:
         return -1
     for i in range(36):
         if i == 8 or i == 13 or i == 18 or i == 23:
-            if data[at + i] != _MINUS:
+            if data[at + i] != DASH:
                 return -1
         elif hex_digit_of(data[at + i]) < 0:
             return -1
@@ -258,7 +240,7 @@ def card_at(data: U8Array, at: int, end: int) -> int:
     """13 to 19 digits with Luhn's check digit; each but the first may have one blank or dash before it."""
     count, doubled_odd, doubled_even = 0, 0, 0
     while at < end and count < 20:
-        step = 1 if count > 0 and at + 1 < end and (data[at] == _BLANK or data[at] == _MINUS) else 0
+        step = 1 if count > 0 and at + 1 < end and (data[at] == BLANK or data[at] == DASH) else 0
         digit = digit_of(data[at + step])
         if digit < 0:
             break
@@ -277,7 +259,7 @@ def boolean_at(data: U8Array, at: int, end: int, out: I64Array) -> int:
     if at + 4 <= end and _folded(data, at) == 0x74727565:
         out[VALUE] = 1
         return at + 4
-    if at + 5 <= end and _folded(data, at) == 0x66616C73 and (i64(data[at + 4]) | 32) == _E:
+    if at + 5 <= end and _folded(data, at) == 0x66616C73 and (i64(data[at + 4]) | CASE_BIT) == _E:
         out[VALUE] = 0
         return at + 5
     return -1
@@ -289,5 +271,5 @@ def _folded(data: U8Array, at: int) -> int:
     word = 0
     for i in range(4):
         byte = i64(data[at + i])
-        word = word << 8 | (byte | 32 if byte >= 65 else 0)
+        word = word << 8 | (byte | CASE_BIT if byte >= 65 else 0)
     return word

@@ -31,12 +31,6 @@ from coprlake.errors import PatternError
 ) = range(17)
 """The kinds of fields."""
 
-MONTHS: Final = [
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-]
-DAYS: Final = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-
 _NUMBERS: Final = {"d": DAY, "H": HOUR, "h": HALF_DAY_HOUR, "m": MINUTE, "s": SECOND}
 _LETTERS: Final = "yyyy yy MM MMM MMMM d dd EEE EEEE H HH h hh a m mm s ss S...SSSSSSSSS Z z X XXX"
 _ISO_START: Final = "yyyy-MM-dd'T'HH:mm:ss"

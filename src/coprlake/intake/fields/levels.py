@@ -5,8 +5,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from coprlake.intake.fields.timestamp_layouts import is_digit, is_letter
 from coprlake.kernel import I64Array, U8Array, i64, kernel
+from coprlake.text.byte_classes import BLANK, CASE_BIT, COLON, QUOTE, TAB, is_digit, is_letter
+from coprlake.text.numbers import digits_end
 
 LEVELS: Final = ("TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "ERROR", "FATAL")
 TRACE, DEBUG, INFO, NOTICE, WARN, ERROR, FATAL = range(7)
@@ -27,6 +28,7 @@ SYSLOG_SEVERITIES: Final = np.array([FATAL, FATAL, FATAL, ERROR, WARN, NOTICE, I
 
 WINDOW_BYTES: Final = 128
 _SLOT_BITS: Final = 7
+_EQUALS: Final = 61
 
 
 def _key(word: str) -> int:
@@ -79,16 +81,16 @@ def _is_upper(data: U8Array, start: int, end: int) -> bool:
 @kernel
 def _is_value_of_level(data: U8Array, start: int, i: int) -> bool:
     """Whether ``level=``, ``lvl:``, ``"severity":"`` or the like stands before `i`."""
-    while i > start and (data[i - 1] == 34 or data[i - 1] == 32):
+    while i > start and (data[i - 1] == QUOTE or data[i - 1] == BLANK):
         i -= 1
-    if i == start or (data[i - 1] != 61 and data[i - 1] != 58):
+    if i == start or (data[i - 1] != _EQUALS and data[i - 1] != COLON):
         return False
     i -= 1
-    if i > start and data[i - 1] == 34:
+    if i > start and data[i - 1] == QUOTE:
         i -= 1
     if i - start < 3:
         return False
-    last, third = i64(data[i - 1]) | 32, i64(data[i - 3]) | 32
+    last, third = i64(data[i - 1]) | CASE_BIT, i64(data[i - 3]) | CASE_BIT
     return (last == 108 and (third == 108 or third == 118)) or (last == 121 and third == 105)  # lvl, level; severity
 
 
@@ -101,15 +103,15 @@ def _counts(data: U8Array, start: int, first: int, end: int, stop: int, after_ti
     """
     if _is_upper(data, first, stop):
         return True
-    before = data[first - 1] if first > start else np.uint8(32)
-    after = data[stop] if stop < end else np.uint8(32)
+    before = data[first - 1] if first > start else np.uint8(BLANK)
+    after = data[stop] if stop < end else np.uint8(BLANK)
     if _OPENS[before] and _CLOSES[after]:
         return True
-    if before == 9 and after == 9:
+    if before == TAB and after == TAB:
         return True
     if after_time:
         return True
-    if first == start and after == 58:
+    if first == start and after == COLON:
         return True
     return _is_value_of_level(data, start, first)
 
@@ -119,13 +121,12 @@ def _letter_level(data: U8Array, i: int, end: int) -> int:
     """Android's letter behind two numbers and the timestamp that ends at `i`: ``  1702  2395 D ``."""
     for _ in range(2):
         first = i
-        while i < end and data[i] == 32:
+        while i < end and data[i] == BLANK:
             i += 1
         if i in (first, end) or not is_digit(data[i]):
             return NO_LEVEL
-        while i < end and is_digit(data[i]):
-            i += 1
-    if i + 2 >= end or data[i] != 32 or data[i + 2] != 32:
+        i = digits_end(data, i, end)
+    if i + 2 >= end or data[i] != BLANK or data[i + 2] != BLANK:
         return NO_LEVEL
     return _one_letter(data[i + 1])
 
@@ -176,7 +177,7 @@ def find_levels(
     for line in range(len(starts)):
         start, end, stop = i64(starts[line]), i64(ends[line]), i64(stops[line])
         level = NO_LEVEL
-        if stop > start and stop < end and data[stop] == 32:
+        if stop > start and stop < end and data[stop] == BLANK:
             level = _letter_level(data, stop, end)
         if level == NO_LEVEL:
             level = _find_level(data, start, i64(firsts[line]), stop, end)

@@ -17,9 +17,8 @@ from coprlake.intake.fields.keys import CONTENT_KEYS, LEVEL_KEYS, SOURCE_KEYS, T
 from coprlake.intake.fields.levels import find_levels, level_column, level_named
 from coprlake.intake.fields.timestamps import Clock, epoch_micros
 from coprlake.intake.formats.text_lines import constant, times_or_now
-from coprlake.intake.lines import BoolArray, Lines, bytes_of
+from coprlake.intake.lines import BoolArray, spans_of
 from coprlake.intake.options import IntakeReport, ReadOptions
-from coprlake.kernel import U8Array
 from coprlake.records import ATTRIBUTES, CONTENT, DAY, LOGLEVEL, SOURCE, TIMESTAMP
 
 COLUMN_LIMIT: Final = 200
@@ -64,16 +63,6 @@ class ColumnTypes:
         """The type of the column with exactly this name."""
         known = self._types.get(name.lower())
         return known[1] if known and known[0] == name else None
-
-
-def spans_of(texts: pa.StringArray) -> tuple[U8Array, Lines]:
-    """The bytes of a column and where each value stands in them; nulls are empty."""
-    filled = texts.fill_null("") if texts.null_count else texts
-    _, offsets, data = filled.buffers()
-    if not len(filled):
-        return np.zeros(0, np.uint8), Lines(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    starts = np.frombuffer(offsets, np.int32, len(filled) + 1, filled.offset * 4).astype(np.int64)
-    return bytes_of(data), Lines(starts[:-1], starts[1:])
 
 
 def _text_only(column: pa.Array) -> pa.Array | None:

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from coprlake.errors import UsageError
 from coprlake.intake.fields.timestamp_layouts import (
     ABSOLUTE,
-    DAY_MICROS,
     LATEST,
     NAIVE,
+    NO_LATEST,
     NONE,
     YEAR,
     Found,
@@ -23,20 +23,20 @@ from coprlake.intake.fields.timestamp_layouts import (
     day_month_at,
     epoch_at,
     glog_at,
-    is_digit,
     iso_at,
-    month_at,
     month_day_at,
     two_digits_at,
 )
 from coprlake.kernel import I64Array, U8Array, i64, kernel
+from coprlake.text.byte_classes import BLANK, DOT, is_digit
+from coprlake.text.civil_time import DAY_MICROS, MINUTE_MICROS, SECOND_MICROS, month_at
+from coprlake.text.numbers import digits_end
 
 WINDOW_BYTES: Final = 64
 """A timestamp begins within so many bytes of its line."""
 
 _LONGEST_BYTES: Final = 40
-_LATEST_EVER: Final = np.iinfo(np.int64).max
-_MICROS: Final = 1_000_000
+_MOST_DIGITS: Final = 20  # one more than any timestamp has in a row
 
 
 def _class_of(byte: int) -> int:
@@ -67,23 +67,15 @@ class Stamps(NamedTuple):
 
 
 @kernel
-def _digit_count(data: U8Array, i: int, end: int) -> int:
-    count = 0
-    while i + count < end and count < 20 and is_digit(data[i + count]):
-        count += 1
-    return count
-
-
-@kernel
 def _is_epoch_place(data: U8Array, start: int, i: int, digits: int, end: int) -> bool:
     """At the start of the line, perhaps in a bracket; or behind one word and before the date (BGL, Thunderbird)."""
     if i <= start + 1:
         return True
     j = i + digits
-    if digits != 10 or j + 11 > end or data[j] != 32 or data[j + 5] != 46 or data[j + 8] != 46:
+    if digits != 10 or j + 11 > end or data[j] != BLANK or data[j + 5] != DOT or data[j + 8] != DOT:
         return False
     for k in range(start, i - 1):
-        if data[k] == 32:
+        if data[k] == BLANK:
             return False
     return True
 
@@ -99,7 +91,7 @@ def timestamp_at(data: U8Array, start: int, i: int, end: int, memory: I64Array) 
         if i <= start + 1 and (letter == 73 or letter == 87 or letter == 69 or letter == 70):
             return glog_at(data, i, end, memory)
         return 0, NONE, i
-    digits = _digit_count(data, i, end)
+    digits = digits_end(data, i, min(end, i + _MOST_DIGITS)) - i
     if digits == 4:
         return iso_at(data, i, end)
     if digits <= 2:
@@ -150,7 +142,7 @@ def _offset_micros(zone: str) -> int | None:
     match = re.fullmatch(r"([+-])(\d\d):?(\d\d)?", zone)
     if not match or int(match[2]) > 15 or int(match[3] or 0) > 59:
         return None
-    micros = (int(match[2]) * 60 + int(match[3] or 0)) * 60 * _MICROS
+    micros = (int(match[2]) * 60 + int(match[3] or 0)) * MINUTE_MICROS
     return -micros if match[1] == "-" else micros
 
 
@@ -172,10 +164,10 @@ class Clock:
             except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
                 raise UsageError(f"unknown time zone {zone!r}; expected one such as Europe/Vienna or +02:00") from error
         reference = time.time() if modified is None else modified
-        latest = np.datetime64(int(reference * _MICROS) + DAY_MICROS, "us")
+        latest = np.datetime64(int(reference * SECOND_MICROS) + DAY_MICROS, "us")
         self._memory = np.zeros(2, np.int64)
         self._memory[YEAR] = latest.astype("datetime64[Y]").astype(np.int64) + 1970 if year is None else year
-        self._memory[LATEST] = latest.astype(np.int64) if year is None else _LATEST_EVER
+        self._memory[LATEST] = latest.astype(np.int64) if year is None else NO_LATEST
 
     def stamps(self, data: U8Array, starts: I64Array, ends: I64Array) -> Stamps:
         """The timestamps of lines, those without a zone still in the zone of the logs."""

@@ -7,9 +7,10 @@ import pyarrow as pa
 
 from coprlake.intake.fields.timestamps import Stamps
 from coprlake.intake.formats.syslog import number_of, word_end
-from coprlake.intake.formats.text_lines import Parts
-from coprlake.intake.lines import Lines, text_column
+from coprlake.intake.formats.text_lines import Parts, span_columns
+from coprlake.intake.lines import Lines
 from coprlake.kernel import I64Array, U8Array, i64, kernel
+from coprlake.text.byte_classes import BACKSLASH, CLOSE_BRACKET, DASH, QUOTE
 
 CLIENT, USER, METHOD, PATH, REFERER, AGENT = 0, 2, 4, 6, 8, 10
 STATUS, SIZE = 0, 1
@@ -21,21 +22,20 @@ _COLUMN_NAMES: Final = {
     REFERER: "http_referer",
     AGENT: "user_agent",
 }
-_BLANK, _QUOTE, _BACKSLASH, _DASH, _CLOSE = 32, 34, 92, 45, 93
 
 
 @kernel
 def _quote_end(data: U8Array, i: int, end: int) -> int:
     """Where the quoted text ends whose first byte, behind the quote, is at `i`; `end` if it does not."""
-    while i < end and data[i] != _QUOTE:
-        i += 2 if data[i] == _BACKSLASH else 1
+    while i < end and data[i] != QUOTE:
+        i += 2 if data[i] == BACKSLASH else 1
     return min(i, end)
 
 
 @kernel
 def _put(data: U8Array, start: int, end: int, column: int, out: I64Array) -> None:
     """Note a span unless it is empty or ``-``."""
-    if end > start and not (end == start + 1 and data[start] == _DASH):
+    if end > start and not (end == start + 1 and data[start] == DASH):
         out[column] = start
         out[column + 1] = end
 
@@ -54,7 +54,7 @@ def _request(data: U8Array, i: int, end: int, spans: I64Array) -> None:
 @kernel
 def _parse_line(data: U8Array, start: int, stop: int, end: int, spans: I64Array, numbers: I64Array) -> bool:
     """The parts of one line whose timestamp ends at `stop`; whether it is an access log's."""
-    if stop <= start or stop + 3 > end or data[stop] != _CLOSE or data[stop + 2] != _QUOTE:
+    if stop <= start or stop + 3 > end or data[stop] != CLOSE_BRACKET or data[stop + 2] != QUOTE:
         return False
     request_end = _quote_end(data, stop + 3, end)
     if request_end + 2 > end:
@@ -73,7 +73,7 @@ def _parse_line(data: U8Array, start: int, stop: int, end: int, spans: I64Array,
     numbers[SIZE] = number_of(data, status_end + 1, size_end)
     column = REFERER
     i = size_end + 1
-    while column <= AGENT and i < end and data[i] == _QUOTE:
+    while column <= AGENT and i < end and data[i] == QUOTE:
         quote_end = _quote_end(data, i + 1, end)
         _put(data, i + 1, quote_end, column, spans)
         i = quote_end + 2
@@ -106,10 +106,7 @@ def access_parts(data: U8Array, lines: Lines, stamps: Stamps) -> Parts:
     spans = np.empty((lines.count, 12), np.int64)
     numbers = np.empty((lines.count, 2), np.int64)
     parse_access(data, lines.starts, lines.ends, stamps.stops, spans, numbers)
-    columns = {}
-    for column, name in _COLUMN_NAMES.items():
-        if (spans[:, column] >= 0).any():
-            columns[name] = text_column(data, Lines(spans[:, column].copy(), spans[:, column + 1].copy()))
+    columns = span_columns(data, spans, _COLUMN_NAMES)
     for column, name in ((STATUS, "http_status"), (SIZE, "http_bytes")):
         columns[name] = pa.array(numbers[:, column], pa.int64(), mask=numbers[:, column] < 0)
     return columns, numbers[:, STATUS] >= 0, None

@@ -13,10 +13,12 @@ from coprlake.intake.fields.flattening import Attribute
 from coprlake.intake.fields.mapping import FileMapper
 from coprlake.intake.formats.detection import delimiter_of
 from coprlake.intake.formats.ndjson import joined
-from coprlake.intake.lines import NEWLINE, Lines, newline_joined, spans_before, split_long, text_column
+from coprlake.intake.lines import Lines, newline_joined, spans_before, split_long, text_column
 from coprlake.intake.options import IntakeReport, ReadOptions
-from coprlake.intake.sources.blocks import BlockReader, as_array
+from coprlake.intake.sources.blocks import BlockReader
 from coprlake.kernel import I64Array, U8Array, kernel
+from coprlake.text.arrow_strings import bytes_of
+from coprlake.text.byte_classes import NEWLINE
 
 _QUOTE: Final = 34
 _FEW: Final = 64
@@ -68,7 +70,7 @@ class CsvReader:
         carry, last = b"", False
         while not last:
             block, last = self._blocks.read(carry)
-            data = as_array(block)
+            data = bytes_of(block)
             rows, used = split_rows(data, last=last)
             if len(data) - used > self._limit_bytes:  # a quote that nobody closed
                 rows, used = Lines(np.append(rows.starts, used), np.append(rows.ends, len(data))), len(data)

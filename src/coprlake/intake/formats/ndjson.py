@@ -13,8 +13,9 @@ from coprlake.intake.fields.flattening import DEPTH, Attribute, json_text
 from coprlake.intake.fields.mapping import FileMapper
 from coprlake.intake.lines import Lines, newline_joined, split_pieces, text_column
 from coprlake.intake.options import IntakeReport, ReadOptions
-from coprlake.intake.sources.blocks import BlockReader, as_array
+from coprlake.intake.sources.blocks import BlockReader
 from coprlake.kernel import U8Array
+from coprlake.text.arrow_strings import bytes_of
 
 _FEW_LINES: Final = 64
 """So many lines of which one is broken are read one by one: cheaper than to look further where it is."""
@@ -100,7 +101,7 @@ class NdjsonReader:
         carry, last = b"", False
         while not last:
             block, last = self._blocks.read(carry)
-            data = as_array(block)
+            data = bytes_of(block)
             lines, cuts, used = split_pieces(data, self._limit_bytes, last=last)
             carry = block[used:]
             self._report.split += int(np.count_nonzero(cuts))

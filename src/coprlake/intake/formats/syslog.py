@@ -6,24 +6,25 @@ import numpy as np
 import pyarrow as pa
 
 from coprlake.intake.fields.levels import NO_LEVEL, SYSLOG_SEVERITIES
-from coprlake.intake.fields.timestamp_layouts import is_digit, number_at
 from coprlake.intake.fields.timestamps import Stamps
-from coprlake.intake.formats.text_lines import Parts
-from coprlake.intake.lines import Lines, text_column
+from coprlake.intake.formats.text_lines import Parts, span_columns
+from coprlake.intake.lines import Lines
 from coprlake.kernel import I64Array, U8Array, i64, kernel
+from coprlake.text.byte_classes import BLANK, CLOSE_BRACKET, COLON, DASH, OPEN_BRACKET
+from coprlake.text.numbers import digits_end, number_at
 
 HOST, PROCESS, MESSAGE_ID = 0, 2, 4
 """Columns of spans where each of them begins; the next column is where it ends. A start of -1 means there is none."""
 
 PID, PRIORITY = 0, 1
 _COLUMN_NAMES: Final = {HOST: "host_name", PROCESS: "process_name", MESSAGE_ID: "syslog_msgid"}
-_BLANK, _COLON, _OPEN, _CLOSE, _DASH = 32, 58, 91, 93, 45
+_LESS, _GREATER, _ONE = 60, 62, 49
 
 
 @kernel
 def word_end(data: U8Array, i: int, end: int) -> int:
     """Where the word at `i` ends."""
-    while i < end and data[i] != _BLANK:
+    while i < end and data[i] != BLANK:
         i += 1
     return i
 
@@ -37,13 +38,11 @@ def number_of(data: U8Array, start: int, end: int) -> int:
 @kernel
 def _priority(data: U8Array, start: int, end: int) -> tuple[int, int]:
     """``<34>`` at the start of the line: the number, or -1, and where it ends."""
-    if start == end or data[start] != 60:
+    if start == end or data[start] != _LESS:
         return -1, start
-    stop = start + 1
-    while stop < end and stop < start + 4 and is_digit(data[stop]):
-        stop += 1
+    stop = digits_end(data, start + 1, min(end, start + 4))
     priority = number_of(data, start + 1, stop)
-    if stop == end or data[stop] != 62 or not 0 <= priority <= 191:
+    if stop == end or data[stop] != _GREATER or not 0 <= priority <= 191:
         return -1, start
     return priority, stop + 1
 
@@ -52,7 +51,7 @@ def _priority(data: U8Array, start: int, end: int) -> tuple[int, int]:
 def _put_word(data: U8Array, i: int, end: int, column: int, out: I64Array) -> int:
     """Note the word at `i` unless it is ``-``, which means none; where the next word begins."""
     stop = word_end(data, i, end)
-    if stop > i and not (stop == i + 1 and data[i] == _DASH):
+    if stop > i and not (stop == i + 1 and data[i] == DASH):
         out[column] = i
         out[column + 1] = stop
     return min(stop + 1, end)
@@ -74,21 +73,19 @@ def _modern(data: U8Array, i: int, end: int, spans: I64Array, numbers: I64Array)
 @kernel
 def _classic(data: U8Array, i: int, end: int, spans: I64Array, numbers: I64Array) -> bool:
     """RFC 3164 behind its timestamp: `` HOST PROCESS[PID]: text``."""
-    if i >= end or data[i] != _BLANK:
+    if i >= end or data[i] != BLANK:
         return False
     i = _put_word(data, i + 1, end, HOST, spans)
     stop = i
-    while stop < end and data[stop] != _COLON and data[stop] != _OPEN and data[stop] != _BLANK:
+    while stop < end and data[stop] != COLON and data[stop] != OPEN_BRACKET and data[stop] != BLANK:
         stop += 1
     name_end = stop
-    if stop < end and data[stop] == _OPEN:
-        close = stop + 1
-        while close < end and is_digit(data[close]):
-            close += 1
-        if close < end and data[close] == _CLOSE:
+    if stop < end and data[stop] == OPEN_BRACKET:
+        close = digits_end(data, stop + 1, end)
+        if close < end and data[close] == CLOSE_BRACKET:
             numbers[PID] = number_of(data, stop + 1, close)
             stop = close + 1
-    if stop < end and data[stop] == _COLON and name_end > i:
+    if stop < end and data[stop] == COLON and name_end > i:
         spans[PROCESS] = i
         spans[PROCESS + 1] = name_end
     return bool(spans[HOST] >= 0)
@@ -110,7 +107,7 @@ def parse_syslog(
         out[line, PID] = -1
         priority, i = _priority(data, i64(starts[line]), end)
         out[line, PRIORITY] = priority
-        if priority >= 0 and i + 2 < end and data[i] == 49 and data[i + 1] == _BLANK:
+        if priority >= 0 and i + 2 < end and data[i] == _ONE and data[i + 1] == BLANK:
             parsed = _modern(data, i + 2, end, spans[line], out[line])
         else:
             parsed = stop > starts[line] and _classic(data, stop, end, spans[line], out[line])
@@ -127,10 +124,7 @@ def syslog_parts(data: U8Array, lines: Lines, stamps: Stamps) -> Parts:
     spans = np.empty((lines.count, 6), np.int64)
     numbers = np.empty((lines.count, 2), np.int64)
     parse_syslog(data, lines.starts, lines.ends, stamps.stops, spans, numbers)
-    columns = {}
-    for column, name in _COLUMN_NAMES.items():
-        if (spans[:, column] >= 0).any():
-            columns[name] = text_column(data, Lines(spans[:, column].copy(), spans[:, column + 1].copy()))
+    columns = span_columns(data, spans, _COLUMN_NAMES)
     pids, priorities = numbers[:, PID], numbers[:, PRIORITY]
     columns["process_pid"] = pa.array(pids, pa.int64(), mask=pids < 0)
     if (priorities >= 0).any():

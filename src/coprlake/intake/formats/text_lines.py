@@ -1,7 +1,7 @@
 """Formats of which each line is text: plain text, syslog and access logs."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +11,10 @@ from coprlake.intake.fields.timestamps import Clock, Stamps
 from coprlake.intake.lines import BoolArray, Lines, split_pieces, text_column
 from coprlake.intake.multiline import RecordStarts
 from coprlake.intake.options import IntakeReport, ReadOptions
-from coprlake.intake.sources.blocks import BlockReader, as_array
+from coprlake.intake.sources.blocks import BlockReader
 from coprlake.kernel import I64Array, U8Array
 from coprlake.records import CONTENT, LOGLEVEL, SOURCE, TIMESTAMP, TIMESTAMP_TYPE
+from coprlake.text.arrow_strings import bytes_of
 
 Columns = dict[str, pa.Array]
 Parts = tuple[Columns, BoolArray, I64Array | None]
@@ -23,6 +24,21 @@ None instead of the levels means that the format has none, and words that look l
 """
 
 PartsOf = Callable[[U8Array, Lines, Stamps], Parts]
+
+
+def span_columns(data: U8Array, spans: I64Array, names: Mapping[int, str]) -> Columns:
+    """The texts whose places are in `spans`, under their names; a column that would be all null is left out.
+
+    Args:
+        data: the bytes.
+        spans: a row for each line; where each text begins, or -1, and in the next column where it ends.
+        names: of the columns of `spans` in which texts begin.
+    """
+    return {
+        name: text_column(data, Lines(spans[:, column].copy(), spans[:, column + 1].copy()))
+        for column, name in names.items()
+        if (spans[:, column] >= 0).any()
+    }
 
 
 def now_micros() -> int:
@@ -76,7 +92,7 @@ class TextReader:
         carry, last = b"", False
         while not last:
             block, last = self._blocks.read(carry)
-            data = as_array(block)
+            data = bytes_of(block)
             batch, used = self._batch(data, last)
             carry = block[used:]
             if batch is not None:

@@ -5,10 +5,11 @@ import codecs
 import numpy as np
 import pyarrow as pa
 
-from coprlake.intake.lines import NEWLINE
 from coprlake.intake.options import IntakeReport, ReadOptions
 from coprlake.intake.sources.compression import ByteStream
-from coprlake.kernel import I64Array, U8Array
+from coprlake.kernel import I64Array
+from coprlake.text.arrow_strings import bytes_of
+from coprlake.text.byte_classes import NEWLINE
 
 _REPLACEMENT = "\ufffd".encode()
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -87,7 +88,7 @@ class BlockReader:
 
     def _count_lines(self, text: bytes) -> None:
         """Newlines, and the last line if it has none."""
-        newlines = int(np.count_nonzero(as_array(text) == NEWLINE))
+        newlines = int(np.count_nonzero(bytes_of(text) == NEWLINE))
         self._line += newlines
         self._report.lines += newlines
         self._in_line = not text.endswith(b"\n") if text else self._in_line
@@ -120,8 +121,3 @@ class BlockReader:
         repaired = data.decode("utf-8", "replace").encode()
         self._count_replaced(_replacements(repaired) - _replacements(data))
         return repaired
-
-
-def as_array(block: bytes) -> U8Array:
-    """The bytes as kernels read them."""
-    return np.frombuffer(block, np.uint8)

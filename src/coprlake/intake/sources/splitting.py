@@ -21,12 +21,14 @@ from coprlake.errors import UsageError
 from coprlake.intake.fields.timestamps import Clock
 from coprlake.intake.formats.detection import detect, wanted_format
 from coprlake.intake.formats.parquet import PARQUET_MAGIC
-from coprlake.intake.lines import NEWLINE, BoolArray, split_pieces
+from coprlake.intake.lines import BoolArray, split_pieces
 from coprlake.intake.multiline import RecordStarts
 from coprlake.intake.options import IntakeReport, ReadOptions
-from coprlake.intake.sources.blocks import BlockReader, as_array
+from coprlake.intake.sources.blocks import BlockReader
 from coprlake.intake.sources.compression import ByteStream, compression_of
 from coprlake.intake.sources.inputs import InputFile
+from coprlake.text.arrow_strings import bytes_of
+from coprlake.text.byte_classes import NEWLINE
 
 CUT_FACTOR: Final = 1.5
 """A file of so many times the target is cut."""
@@ -182,7 +184,7 @@ class _RecordFinder:
 
     def _look(self, data: bytes) -> tuple[int, bool]:
         """Where the first sure record begins, and True; else where the last complete line does, and False."""
-        ends = np.flatnonzero(as_array(data) == NEWLINE) + 1
+        ends = np.flatnonzero(bytes_of(data) == NEWLINE) + 1
         if not len(ends):
             return 0, False
         starts = np.append(0, ends[:-1])
@@ -194,7 +196,7 @@ class _RecordFinder:
         text = raw_lines
         if not text.isascii():
             text = raw_lines.decode(self._encoding, "replace").encode("utf-8", "replace")
-        data = as_array(text)
+        data = bytes_of(text)
         pieces, goes_on, _ = split_pieces(data, self._limit_bytes, last=True)
         stamps = self._clock.stamps(data, pieces.starts, pieces.ends)
         return self._starts.sure_heads(data, pieces, stamps)[~goes_on[:-1]]

@@ -2,6 +2,7 @@
 
 from coprlake.language import scope as scopes
 from coprlake.language import syntax
+from coprlake.language.binding.converting import unify
 from coprlake.language.commands.pipeline import Pipeline, items, text_of
 from coprlake.language.commands.record_commands import first_by
 from coprlake.language.commands.registry import command
@@ -36,10 +37,9 @@ def united(pipeline: Pipeline, left: Scope, right: Scope, span: syntax.Span) -> 
     """The records of both scopes, with the fields of both."""
     columns: dict[Column, tuple[Expr, Expr]] = {}
     fields: dict[str, Expr] = {}
-    expressions = pipeline.expressions(left)
     for name in dict.fromkeys([*left.fields, *right.fields]):
         pair = [side.fields.get(name) or scopes.missing() for side in (left, right)]
-        first, second = expressions.unify(pair, span, f"the values of {name}")
+        first, second = unify(pipeline.session, pair, span, f"the values of {name}")
         column = Column(name, first.type)
         columns[column] = (first, second)
         fields[name] = Ref(column)
@@ -73,7 +73,7 @@ def _join(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
             pipeline.fail(f"the {side} side has no field {gone}{known}", argument.span)
         assert left_key is not None
         assert right_key is not None
-        first, second = pipeline.expressions(scope).unify([left_key, right_key], argument.span, "the joined fields")
+        first, second = unify(pipeline.session, [left_key, right_key], argument.span, "the joined fields")
         pairs.append((first, second))
     node = Join(scope.node, right.node, kind, pairs)
     fields = {**scope.fields, **{f"{prefix}{name}": value for name, value in right.fields.items()}}
@@ -115,7 +115,7 @@ def _lookup(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
     prefix = pipeline.constant(scope, named["prefix"], "string", "prefix") if "prefix" in named else "lookup."
     source = pipeline.expressions(scope).bind(named["sourceField"].value)
     key = pipeline.expressions(right).bind(named["lookupField"].value)
-    first, second = pipeline.expressions(scope).unify([source, key], step.span, "sourceField and lookupField")
+    first, second = unify(pipeline.session, [source, key], step.span, "sourceField and lookupField")
     once = Dedup(right.node, [second], first_by(right))
     chosen = dict(right.fields)
     if "fields" in named:

@@ -5,6 +5,7 @@ import fnmatch
 from coprlake.errors import PatternError, UsageError
 from coprlake.language import scope as scopes
 from coprlake.language import syntax
+from coprlake.language.binding.converting import convert, expect, member_at
 from coprlake.language.commands.pipeline import Pipeline, computed, items, some, text_of
 from coprlake.language.commands.registry import command
 from coprlake.language.functions.catalog import FUNCTIONS
@@ -167,9 +168,8 @@ def _fields_flatten(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
         pipeline.fail(f"fieldsFlatten takes a record, found {value.type}", argument.span)
     name = text_of(pipeline, argument)
     prefix = pipeline.constant(scope, named["prefix"], "string", "prefix") if "prefix" in named else f"{name}."
-    expressions = pipeline.expressions(scope)
     for number, (member, _) in enumerate(value.type.members):
-        scope = computed(scope, f"{prefix}{member}", expressions._member_at(value, number))
+        scope = computed(scope, f"{prefix}{member}", member_at(value, number))
     return scope
 
 
@@ -186,7 +186,7 @@ def _parse(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
     plain, named = pipeline.split(step)
     subject, pattern = pipeline.only(step, plain, 2)
     expressions = pipeline.expressions(scope)
-    value = expressions.expect(expressions.bind(subject.value), STRING, subject.span, "the parsed text")
+    value = expect(pipeline.session, expressions.bind(subject.value), STRING, subject.span, "the parsed text")
     text = pipeline.constant(scope, pattern, "string", "the pattern of parse")
     try:
         function = parse_function(text)
@@ -212,9 +212,9 @@ def _parse(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
             pipeline.session.warn(f"parse replaces the field {name}")
             if preserves:
                 shared = common_type(before.type, member)
-                converted = expressions.convert(before, shared) if shared else None
+                converted = convert(before, shared) if shared else None
                 if converted is not None and shared is not None:
-                    sides = (expressions.convert(part, shared), converted)
+                    sides = (convert(part, shared), converted)
                     part = Apply(FUNCTIONS["coalesce"], sides, shared)
         column = Column(name, part.type)
         columns[column] = part

@@ -1,6 +1,7 @@
 """The commands that combine many records into one."""
 
 from coprlake.language import syntax
+from coprlake.language.binding.calls import invoke
 from coprlake.language.commands.combining import united
 from coprlake.language.commands.pipeline import Pipeline, computed, group_keys, items, some, text_of
 from coprlake.language.commands.registry import command
@@ -84,8 +85,7 @@ def _fields_summary(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
 
 
 def _summary_of(pipeline: Pipeline, scope: Scope, name: str, value: Expr, top: int, span: syntax.Span) -> Scope:
-    expressions = pipeline.expressions(scope)
-    text = expressions.invoke(FUNCTIONS["tostring"], [value], span)
+    text = invoke(pipeline.session, FUNCTIONS["tostring"], [value], span)
     shown, count = Column("value", STRING), Column("count", LONG)
     groups: Node = Aggregate(scope.node, {shown: text}, {count: Apply(FUNCTIONS["count"], (), LONG)})
     counted = Filter(groups, Apply(operators.NOT, (Apply(FUNCTIONS["isnull"], (Ref(shown),), BOOLEAN),), BOOLEAN))

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from coprlake.language import syntax
+from coprlake.language.binding.expressions import Expressions
+from coprlake.language.binding.session import Session
 from coprlake.language.commands.registry import COMMANDS
-from coprlake.language.expressions import Expressions, Session
 from coprlake.language.plan import Apply, Column, Constant, Expr, Node, Project, Ref, Values
 from coprlake.language.scope import Scope
 from coprlake.language.suggestions import hint

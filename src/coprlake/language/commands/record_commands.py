@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from coprlake.language import syntax
+from coprlake.language.binding.calls import invoke
 from coprlake.language.commands.pipeline import Pipeline, items, on, some, text_of
 from coprlake.language.commands.registry import command
 from coprlake.language.functions.catalog import FUNCTIONS
@@ -23,7 +24,7 @@ from coprlake.language.plan import (
     Ref,
     Scan,
     Sort,
-    inputs,
+    nodes,
 )
 from coprlake.language.scope import Scope
 from coprlake.language.syntax import Argument, Command
@@ -116,16 +117,15 @@ def _search_condition(pipeline: Pipeline, scope: Scope, node: syntax.Value, exac
     if isinstance(node, syntax.Binary) and node.operator == "~" and exact:
         expressions = pipeline.expressions(scope)
         sides = [expressions.bind(node.left), expressions.bind(node.right), Constant(True, BOOLEAN)]
-        return expressions.invoke(FUNCTIONS["~"], sides, node.span)
+        return invoke(pipeline.session, FUNCTIONS["~"], sides, node.span)
     return pipeline.expressions(scope).condition(node)
 
 
 def _unshown(node: Node) -> Iterator[str]:
     """The columns of the tables that the language cannot show."""
-    if isinstance(node, Scan):
-        yield from node.unshown
-    for part in inputs(node):
-        yield from _unshown(part)
+    for part in nodes(node):
+        if isinstance(part, Scan):
+            yield from part.unshown
 
 
 def _anywhere(pipeline: Pipeline, scope: Scope, term: str, exact: bool, span: syntax.Span) -> Expr:
@@ -138,12 +138,11 @@ def _anywhere(pipeline: Pipeline, scope: Scope, term: str, exact: bool, span: sy
             f"search skips {', '.join(unsearched)}: the language has no type for this data; "
             "the command line's search --all-fields reads it"
         )
-    expressions = pipeline.expressions(scope)
     sides: list[Expr] = []
     for value in scope.fields.values():
         if value.type.kind in ("string", "long", "double", "ip", "array", "record", "map"):
             wanted = [value, Constant(term, STRING), Constant(exact, BOOLEAN)]
-            sides.append(expressions.invoke(FUNCTIONS["search term"], wanted, span))
+            sides.append(invoke(pipeline.session, FUNCTIONS["search term"], wanted, span))
     wrapped = tuple(Apply(operators.IS_TRUE, (side,), BOOLEAN) for side in sides)
     marked = (Constant(term, STRING), Constant(exact, BOOLEAN))
     return Apply(FUNCTIONS["search anywhere"], (*marked, *wrapped), BOOLEAN)

@@ -5,16 +5,19 @@ from typing import Any
 
 from coprlake.language import scope as scopes
 from coprlake.language import syntax, times
+from coprlake.language.binding.arithmetic import arithmetic
+from coprlake.language.binding.converting import constant, unify
+from coprlake.language.binding.session import Session
+from coprlake.language.binding.values import listed
 from coprlake.language.commands.pipeline import Pipeline
 from coprlake.language.commands.registry import command
-from coprlake.language.expressions import Expressions, constant
 from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Column, Constant, Expr
 from coprlake.language.scope import Scope
 from coprlake.language.suggestions import hint
 from coprlake.language.syntax import Argument, Command, Name
 from coprlake.language.table_facts import LOGS
-from coprlake.language.types import DURATION, NULL, STRING, TIMESTAMP, Type, array
+from coprlake.language.types import DURATION, STRING, TIMESTAMP, Type, array
 
 
 @command(
@@ -85,10 +88,10 @@ def time_range(pipeline: Pipeline, named: dict[str, Argument]) -> tuple[int | No
 
 def _moment(pipeline: Pipeline, argument: Argument) -> int:
     scope = Scope(scopes.of_values([], [], []).node)
-    expressions = pipeline.expressions(scope)
-    found = expressions.bind(argument.value)
+    found = pipeline.expressions(scope).bind(argument.value)
     if isinstance(found, Constant) and found.type == DURATION:  # relative to now
-        found = expressions.arithmetic("+", Constant(pipeline.session.now, TIMESTAMP), found, argument.span)
+        now = Constant(pipeline.session.now, TIMESTAMP)
+        found = arithmetic(pipeline.session, "+", now, found, argument.span)
     if isinstance(found, Constant) and isinstance(found.value, str):
         found = Constant(times.parse_time(found.value), TIMESTAMP)
     if not isinstance(found, Constant) or found.type != TIMESTAMP or found.value is None:
@@ -120,7 +123,7 @@ def _data(pipeline: Pipeline, step: Command, _: Scope) -> Scope:
         values = values if isinstance(values, list) else [values]
         if not all(isinstance(value, dict) for value in values):
             pipeline.fail("json must be an object or an array of objects", named["json"].span)
-        rows = [{str(k): _from_json(expressions, v, step.span) for k, v in value.items()} for value in values]
+        rows = [{str(k): _from_json(pipeline.session, v, step.span) for k, v in value.items()} for value in values]
     for argument in plain:
         found = expressions.bind(argument.value)
         if not isinstance(found, Apply) or found.function is not operators.RECORD:
@@ -132,19 +135,19 @@ def _data(pipeline: Pipeline, step: Command, _: Scope) -> Scope:
     columns: list[Column] = []
     table: list[list[Expr]] = [[] for _ in rows]
     for name in names:
-        parts = expressions.unify([row.get(name, scopes.missing()) for row in rows], step.span, f"the values of {name}")
+        cells = [row.get(name, scopes.missing()) for row in rows]
+        parts = unify(pipeline.session, cells, step.span, f"the values of {name}")
         columns.append(Column(name, parts[0].type))
         for row, part in zip(table, parts, strict=True):
             row.append(part)
     return scopes.of_values(names, columns, [tuple(row) for row in table])
 
 
-def _from_json(expressions: Expressions, value: Any, span: syntax.Span) -> Expr:
+def _from_json(session: Session, value: Any, span: syntax.Span) -> Expr:
     if isinstance(value, list):
-        parts = expressions.unify([_from_json(expressions, part, span) for part in value], span, "the elements")
-        return Apply(operators.LIST, tuple(parts), array(parts[0].type if parts else NULL))
+        return listed(session, [_from_json(session, part, span) for part in value], span)
     if isinstance(value, dict):
-        members = {str(name): _from_json(expressions, part, span) for name, part in value.items()}
+        members = {str(name): _from_json(session, part, span) for name, part in value.items()}
         kind = Type("record", members=tuple((name, part.type) for name, part in members.items()))
         return Apply(operators.RECORD, tuple(members.values()), kind)
     return constant(value)

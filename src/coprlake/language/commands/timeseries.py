@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from coprlake.language import syntax
+from coprlake.language.binding.converting import expect
 from coprlake.language.commands.pipeline import Pipeline, group_keys, items, text_of
 from coprlake.language.commands.registry import command
 from coprlake.language.commands.sources import time_range, until_now
@@ -32,11 +33,10 @@ def _make_timeseries(pipeline: Pipeline, step: syntax.Command, scope: Scope) -> 
     bounds = _bounds(pipeline, scope, step, named)
     expressions = pipeline.expressions(scope)
     if "time" in named:
-        time = expressions.expect(expressions.bind(named["time"].value), TIMESTAMP, named["time"].span, "time")
+        moment, span, what = expressions.bind(named["time"].value), named["time"].span, "time"
     else:
-        time = expressions.expect(
-            expressions.bind(syntax.Name("timestamp", step.name_span)), TIMESTAMP, step.name_span, "timestamp"
-        )
+        moment, span, what = expressions.bind(syntax.Name("timestamp", step.name_span)), step.name_span, "timestamp"
+    time = expect(pipeline.session, moment, TIMESTAMP, span, what)
     keys = group_keys(pipeline, scope, named)
     key_columns = {name: Column(name, value.type) for name, value in keys.items()}
     series = Series(
@@ -121,11 +121,10 @@ def _measure(pipeline: Pipeline, scope: Scope, series: Series, name: str, argume
     series.measures[measure] = applied
     series.fills[measure] = None
     if "default" in options:
-        expressions = pipeline.expressions(scope)
-        found = expressions.bind(options["default"].value)
+        found = pipeline.expressions(scope).bind(options["default"].value)
         if not isinstance(found, Constant):
             pipeline.fail("default must be a constant", options["default"].span)
-        series.fills[measure] = expressions.expect(found, kind, options["default"].span, "default")
+        series.fills[measure] = expect(pipeline.session, found, kind, options["default"].span, "default")
     result = Column(name, array(kind))
     series.arrays[measure] = result
     return result

@@ -127,14 +127,15 @@ class Function:
         if "T" not in self.result:
             return named_type(self.result)
         shared: Type | None = NULL
-        for parameter, kind in zip(self._for_each(len(types)), types, strict=True):
+        for parameter, kind in zip(self.for_each(len(types)), types, strict=True):
             if kind is not None and "T" in parameter.kinds:
                 shared = None if shared is None else common_type(shared, tight(kind))
         if shared is None:
             return None
         return array(shared) if self.result == "array<T>" else shared
 
-    def _for_each(self, count: int) -> list[Parameter]:
+    def for_each(self, count: int) -> list[Parameter]:
+        """The parameter of each of `count` arguments."""
         given = list(self.parameters)
         at = next((i for i, parameter in enumerate(given) if parameter.is_variadic), None)
         if at is not None:

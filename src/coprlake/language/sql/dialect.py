@@ -13,6 +13,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.spark import Spark
 
 from coprlake.language.functions.array_functions import Kernel
+from coprlake.language.sql.rendering import rendered
 from coprlake.language.types import Type, member_names
 
 _CARRIED: Final = {
@@ -131,7 +132,9 @@ class Dialect:
         """Not."""
         return exp.Not(this=exp.Paren(this=value))
 
-    def binary(self, kind: type[exp.Expression], left: exp.Expression, right: exp.Expression) -> exp.Expression:
+    def binary(
+        self, kind: type[exp.Expression] | type[exp.Binary], left: exp.Expression, right: exp.Expression
+    ) -> exp.Expression:
         """Two operands, in parentheses."""
         return exp.Paren(this=kind(this=left, expression=right))
 
@@ -245,7 +248,7 @@ class Dialect:
         raise NotImplementedError
 
 
-class _DuckGenerator(DuckDB.Generator):  # type: ignore[misc]
+class _DuckGenerator(DuckDB.Generator):  # type: ignore[misc, valid-type]
     def lambda_sql(self, expression: exp.Lambda, arrow_sep: str = "->", wrap: bool = True) -> str:
         names = ", ".join(self.sql(name) for name in expression.expressions)
         return f"LAMBDA {names}: {self.sql(expression, 'this')}"
@@ -264,7 +267,7 @@ class DuckDialect(Dialect):
 
     def render(self, tree: exp.Expression, *, pretty: bool = False) -> str:
         """The text of the SQL."""
-        return _DuckGenerator(dialect="duckdb", identify=True, pretty=pretty, comments=False).generate(tree)
+        return rendered(_DuckGenerator(dialect="duckdb", identify=True, pretty=pretty, comments=False), tree)
 
     def quotient(self, left: exp.Expression, right: exp.Expression) -> exp.Expression:
         """Whole numbers, rounded to zero."""
@@ -296,7 +299,7 @@ class DuckDialect(Dialect):
         return self.call("range", count)
 
 
-class _SparkGenerator(Spark.Generator):  # type: ignore[misc]
+class _SparkGenerator(Spark.Generator):  # type: ignore[misc, valid-type]
     def trycast_sql(self, expression: exp.TryCast) -> str:
         return f"TRY_CAST({self.sql(expression, 'this')} AS {self.sql(expression, 'to')})"
 
@@ -321,7 +324,7 @@ class SparkDialect(Dialect):
 
     def render(self, tree: exp.Expression, *, pretty: bool = False) -> str:
         """The text of the SQL."""
-        return _SparkGenerator(dialect="spark", identify=True, pretty=pretty, comments=False).generate(tree)
+        return rendered(_SparkGenerator(dialect="spark", identify=True, pretty=pretty, comments=False), tree)
 
     def quotient(self, left: exp.Expression, right: exp.Expression) -> exp.Expression:
         """Whole numbers, rounded to zero."""

@@ -11,10 +11,10 @@ from typing import Final
 from sqlglot import exp
 
 from coprlake.language import plan
-from coprlake.language.depth import deep_calls
+from coprlake.language.depth import Steps, run
 from coprlake.language.functions.values.operators import AND
 from coprlake.language.functions.values.value_order import NESTED, sort_keys, tie_keys
-from coprlake.language.plan import Bound, Column, Constant, Expr, InQuery, Lambda, Ref
+from coprlake.language.plan import Apply, Bound, Column, Constant, Expr, InQuery, Lambda, Ref
 from coprlake.language.sql.dialect import DIALECTS, Dialect, simple_type
 from coprlake.language.sql.iterating import iterated
 from coprlake.language.sql.relation import Names, Relation, identifier, of_select, ordered
@@ -52,8 +52,7 @@ class Lowered:
 
     def sql(self, *, pretty: bool = False) -> str:
         """The text."""
-        with deep_calls():
-            return self.dialect.render(self.tree, pretty=pretty)
+        return self.dialect.render(self.tree, pretty=pretty)
 
 
 def lower(node: plan.Node, outputs: Sequence[Expr], engine: str) -> Lowered:
@@ -74,29 +73,59 @@ class Lowering:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.names = Names()
-        self.scans: dict[int, ScanNeeds] = {}
+        self.scans: dict[plan.Scan, ScanNeeds] = {}
         self._bound: dict[str, list[exp.Expression]] = {}
 
     def node(self, node: plan.Node, needed: Iterable[Column]) -> Relation:
         """The rows of a node, with at least these columns."""
+        return run(self._node(node, needed))
+
+    def _node(self, node: plan.Node, needed: Iterable[Column]) -> Steps[Relation]:
         wanted = list(dict.fromkeys(needed))
-        method = getattr(self, f"_{type(node).__name__.lower()}")
-        return method(node, wanted)
+        match node:
+            case plan.Scan():
+                return self._scan(node, wanted)
+            case plan.Values():
+                return self._values(node, wanted)
+            case plan.Filter():
+                return (yield self._filter(node, wanted))
+            case plan.Project():
+                return (yield self._project(node, wanted))
+            case plan.Aggregate():
+                return (yield self._aggregate(node, wanted))
+            case plan.Order():
+                return (yield self._order(node, wanted))
+            case plan.Limit():
+                return (yield self._limit(node, wanted))
+            case plan.Dedup():
+                return (yield self._dedup(node, wanted))
+            case plan.Expand():
+                return (yield self._expand(node, wanted))
+            case plan.Union():
+                return (yield self._union(node, wanted))
+            case plan.Join():
+                return (yield self._join(node, wanted))
+            case plan.Series():
+                return (yield self._series(node, wanted))
 
     def expression(self, value: Expr, relation: Relation) -> exp.Expression:
         """An expression at the level of a relation."""
-        if isinstance(value, Ref):
-            return relation.get(value.column)
-        if isinstance(value, Constant):
-            return self.constant(value)
-        if isinstance(value, Bound):
-            return self._bound[value.name][-1].copy()
-        if isinstance(value, Lambda):
-            return self._lambda(value, relation)
-        if isinstance(value, InQuery):
-            return self._in_query(value, relation)
-        arguments = [None if part is None else self.expression(part, relation) for part in value.arguments]
-        return value.function.sql(self.dialect, value, arguments)
+        match value:
+            case Ref():
+                return relation.get(value.column)
+            case Constant():
+                return self.constant(value)
+            case Bound():
+                return self._bound[value.name][-1].copy()
+            case Lambda():
+                return self._lambda(value, relation)
+            case InQuery():
+                return self._in_query(value, relation)
+            case Apply():
+                arguments: list[exp.Expression | None] = []
+                for part in value.arguments:  # a comprehension would nest twice as deep
+                    arguments.append(None if part is None else self.expression(part, relation))  # noqa: PERF401
+                return value.function.sql(self.dialect, value, arguments)
 
     def constant(self, value: Constant) -> exp.Expression:
         """A value as a literal of its type."""
@@ -130,11 +159,11 @@ class Lowering:
         operand = self.expression(value.operand, relation)
         return exp.Paren(this=exp.In(this=operand, query=exp.Subquery(this=select)))
 
-    def _ready(self, node: plan.Node, expressions: Iterable[Expr], needed: Iterable[Column]) -> Relation:
+    def _ready(self, node: plan.Node, expressions: Iterable[Expr], needed: Iterable[Column]) -> Steps[Relation]:
         """The rows of an input such that these expressions can be said at its level."""
         used = list(dict.fromkeys(column for value in expressions for column in plan.columns_of(value)))
         wanted = list(dict.fromkeys([*needed, *used]))
-        relation = self.node(node, wanted)
+        relation: Relation = yield self._node(node, wanted)
         return relation if relation.is_plain(used) else relation.wrapped(self.names, wanted)
 
     def settled(self, relation: Relation, columns: Sequence[Column]) -> Relation:
@@ -167,9 +196,9 @@ class Lowering:
     # Nodes
 
     def _scan(self, node: plan.Scan, needed: list[Column]) -> Relation:
-        needs = self.scans.get(id(node))
+        needs = self.scans.get(node)
         if needs is None:
-            needs = self.scans[id(node)] = ScanNeeds(node, f"scan_{len(self.scans)}")
+            needs = self.scans[node] = ScanNeeds(node, f"scan_{len(self.scans)}")
         for column in needed:
             needs.columns.setdefault(column, self.names.of(column))
         table = exp.Table(this=exp.to_identifier(needs.view, quoted=True))
@@ -211,8 +240,8 @@ class Lowering:
         left, right = self._united(parts[:middle]), self._united(parts[middle:])
         return exp.Union(this=left, expression=right, distinct=False)
 
-    def _filter(self, node: plan.Filter, needed: list[Column]) -> Relation:
-        relation = self._ready(node.input, [node.condition], needed)
+    def _filter(self, node: plan.Filter, needed: list[Column]) -> Steps[Relation]:
+        relation: Relation = yield self._ready(node.input, [node.condition], needed)
         if relation.is_closed:
             columns = list(dict.fromkeys([*needed, *plan.columns_of(node.condition)]))
             relation = relation.wrapped(self.names, columns)
@@ -224,14 +253,16 @@ class Lowering:
         """Where null means false, a query in brackets is a plain IN, which engines plan as a join."""
         if isinstance(condition, InQuery):
             return self._among(condition, relation)
-        if isinstance(condition, plan.Apply) and condition.function is AND:
+        if isinstance(condition, Apply) and condition.function is AND:
             parts = [self._condition(part, relation) for part in condition.arguments if part is not None]
             return self.dialect.both(*parts)
         return self.expression(condition, relation)
 
-    def _project(self, node: plan.Project, needed: list[Column]) -> Relation:
+    def _project(self, node: plan.Project, needed: list[Column]) -> Steps[Relation]:
         made = {column: node.columns[column] for column in needed if column in node.columns}
-        relation = self._ready(node.input, made.values(), [column for column in needed if column not in made])
+        relation: Relation = yield self._ready(
+            node.input, made.values(), [column for column in needed if column not in made]
+        )
         if made and relation.is_closed:
             columns = [
                 c
@@ -242,11 +273,11 @@ class Lowering:
         computed = {column: self.expression(value, relation) for column, value in made.items()}
         return Relation(relation.select, {**relation.columns, **computed}, relation.order, relation.is_closed)
 
-    def _aggregate(self, node: plan.Aggregate, needed: list[Column]) -> Relation:
+    def _aggregate(self, node: plan.Aggregate, needed: list[Column]) -> Steps[Relation]:
         node = plan.lifted(node)
         measures = {column: value for column, value in node.measures.items() if column in needed}
         values = [*node.keys.values(), *measures.values()]
-        relation = self._ready(node.input, values, [])
+        relation: Relation = yield self._ready(node.input, values, [])
         if relation.is_closed:
             columns = list(dict.fromkeys(column for value in values for column in plan.columns_of(value)))
             relation = relation.wrapped(self.names, columns)
@@ -278,9 +309,9 @@ class Lowering:
         is_number = value.type.kind == "double" and not isinstance(value, Constant)
         return self.dialect.plus(key, self.dialect.double(0.0)) if is_number else key
 
-    def _order(self, node: plan.Order, needed: list[Column]) -> Relation:
+    def _order(self, node: plan.Order, needed: list[Column]) -> Steps[Relation]:
         node = plan.lifted(node)
-        relation = self._ready(node.input, [key.expression for key in node.keys], needed)
+        relation: Relation = yield self._ready(node.input, [key.expression for key in node.keys], needed)
         relation.order = self._sort_keys(node.keys, relation)
         return relation
 
@@ -291,11 +322,11 @@ class Lowering:
             for part in sort_keys(self.dialect, self.expression(key.expression, relation), key.expression.type)
         ]
 
-    def _limit(self, node: plan.Limit, needed: list[Column]) -> Relation:
+    def _limit(self, node: plan.Limit, needed: list[Column]) -> Steps[Relation]:
         """The first by the order. Without one: the first groups by their keys, the first as the table has them."""
         groups = list(_groups(node.input))
         columns = list(dict.fromkeys([*needed, *groups]))
-        relation = self.node(node.input, columns)
+        relation: Relation = yield self._node(node.input, columns)
         if relation.is_closed:
             relation = relation.wrapped(self.names, columns)
         if not relation.order and not _is_streamed(node.input):
@@ -308,9 +339,9 @@ class Lowering:
         relation.is_closed = True
         return relation
 
-    def _dedup(self, node: plan.Dedup, needed: list[Column]) -> Relation:
+    def _dedup(self, node: plan.Dedup, needed: list[Column]) -> Steps[Relation]:
         values = [*node.keys, *(key.expression for key in node.order)]
-        relation = self._ready(node.input, values, needed)
+        relation: Relation = yield self._ready(node.input, values, needed)
         if relation.is_closed or not relation.is_plain(needed):
             columns = list(dict.fromkeys([*needed, *(c for value in values for c in plan.columns_of(value))]))
             relation = relation.wrapped(self.names, columns)
@@ -329,10 +360,10 @@ class Lowering:
         outer.select = outer.select.where(is_first, copy=False)
         return outer
 
-    def _expand(self, node: plan.Expand, needed: list[Column]) -> Relation:
+    def _expand(self, node: plan.Expand, needed: list[Column]) -> Steps[Relation]:
         d = self.dialect
         others = [column for column in needed if column is not node.element]
-        relation = self._ready(node.input, [node.array], others)
+        relation: Relation = yield self._ready(node.input, [node.array], others)
         if relation.is_closed:
             relation = relation.wrapped(self.names, list(dict.fromkeys([*others, *plan.columns_of(node.array)])))
         values = self.expression(node.array, relation)
@@ -345,11 +376,11 @@ class Lowering:
         relation.columns[node.element] = d.call(d.pick(duckdb="unnest", spark="explode"), filled)
         return relation.wrapped(self.names, [*others, node.element])
 
-    def _union(self, node: plan.Union, needed: list[Column]) -> Relation:
+    def _union(self, node: plan.Union, needed: list[Column]) -> Steps[Relation]:
         sides: list[exp.Expression] = []
         for place, part in enumerate((node.left, node.right)):
             values = [node.columns[column][place] for column in needed]
-            relation = self._ready(part, values, [])
+            relation: Relation = yield self._ready(part, values, [])
             if relation.is_closed:
                 relation = relation.wrapped(
                     self.names, list(dict.fromkeys(c for v in values for c in plan.columns_of(v)))
@@ -359,15 +390,16 @@ class Lowering:
             sides.append(relation.select.select(*row.expressions, append=False, copy=False))
         return of_select(self._united(sides), self.names, needed)
 
-    def _join(self, node: plan.Join, needed: list[Column]) -> Relation:
-        left_has, right_has = set(self._defined(node.left)), set(self._defined(node.right))
-        sides: list[tuple[Relation, list[Column]]] = []
+    def _join(self, node: plan.Join, needed: list[Column]) -> Steps[Relation]:
+        left_has, right_has = set(_defined(node.left)), set(_defined(node.right))
+        sides: list[Relation] = []
         for place, (part, has) in enumerate(((node.left, left_has), (node.right, right_has))):
             keys = [pair[place] for pair in node.pairs]
             wanted = [column for column in needed if column in has]
             wanted = list(dict.fromkeys([*wanted, *(c for key in keys for c in plan.columns_of(key))]))
-            sides.append((self.node(part, wanted).wrapped(self.names, wanted, keeps_order=place == 0), wanted))
-        (left, _), (right, _) = sides
+            relation: Relation = yield self._node(part, wanted)
+            sides.append(relation.wrapped(self.names, wanted, keeps_order=place == 0))
+        left, right = sides
         conditions = [
             exp.EQ(this=self.expression(first, left), expression=self.expression(second, right))
             for first, second in node.pairs
@@ -379,32 +411,36 @@ class Lowering:
         merged = Relation(left.select, {**left.columns, **right.columns}, left.order)
         return merged.wrapped(self.names, needed)
 
-    def _defined(self, node: plan.Node) -> Iterable[Column]:
-        """The columns that a node has."""
-        if isinstance(node, plan.Scan):
-            yield from (*node.columns.values(), *node.attributes.values())
-        elif isinstance(node, plan.Values):
-            yield from node.columns
-        elif isinstance(node, plan.Aggregate):
-            yield from (*node.keys, *node.measures)
-        elif isinstance(node, plan.Union):
-            yield from node.columns
-        elif isinstance(node, plan.Series):
-            yield from (*node.keys, node.timeframe, node.interval, *node.arrays.values())
-        else:
-            if isinstance(node, plan.Project):
-                yield from node.columns
-            elif isinstance(node, plan.Expand):
-                yield node.element
-            for part in plan.inputs(node):
-                yield from self._defined(part)
-
-    def _series(self, node: plan.Series, needed: list[Column]) -> Relation:
-        relation = self._ready(node.input, plan.expressions(node), [])
+    def _series(self, node: plan.Series, needed: list[Column]) -> Steps[Relation]:
+        relation: Relation = yield self._ready(node.input, plan.expressions(node), [])
         if relation.is_closed:
             columns = list(dict.fromkeys(c for value in plan.expressions(node) for c in plan.columns_of(value)))
             relation = relation.wrapped(self.names, columns)
         return lower_series(self, node, relation)
+
+
+def _defined(node: plan.Node) -> Iterable[Column]:
+    """The columns that a node has."""
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        match part:
+            case plan.Scan():
+                yield from (*part.columns.values(), *part.attributes.values())
+            case plan.Values() | plan.Union():
+                yield from part.columns
+            case plan.Aggregate():
+                yield from (*part.keys, *part.measures)
+            case plan.Series():
+                yield from (*part.keys, part.timeframe, part.interval, *part.arrays.values())
+            case plan.Project():
+                yield from part.columns
+                pending.append(part.input)
+            case plan.Expand():
+                yield part.element
+                pending.append(part.input)
+            case _:
+                pending += plan.inputs(part)
 
 
 def _groups(node: plan.Node) -> Iterable[Column]:
@@ -416,8 +452,11 @@ def _groups(node: plan.Node) -> Iterable[Column]:
 
 def _is_streamed(node: plan.Node) -> bool:
     """Whether the rows come as they stand in tables or in the query, which an engine need not read to their end."""
-    if isinstance(node, plan.Scan | plan.Values | plan.Limit):
-        return True
-    if isinstance(node, plan.Filter | plan.Project | plan.Expand | plan.Union):
-        return all(map(_is_streamed, plan.inputs(node)))
-    return False
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, plan.Filter | plan.Project | plan.Expand | plan.Union):
+            pending += plan.inputs(part)
+        elif not isinstance(part, plan.Scan | plan.Values | plan.Limit):
+            return False
+    return True

@@ -121,7 +121,7 @@ def _measured_bounds(d: Dialect, node: Series, relation: Relation, time: exp.Exp
     return _level(levels, [exp.alias_(checked, _BOUNDS[2], quoted=True)], keep=_BOUNDS[:2])
 
 
-def _level(inner: exp.Expression, new: list[exp.Expression], keep: Iterable[str]) -> exp.Select:
+def _level(inner: exp.Expression, new: "list[exp.Expr]", keep: Iterable[str]) -> exp.Select:
     """One level further out, so that what is computed twice is a name the second time."""
     return exp.Select(expressions=[*map(identifier, keep), *new]).from_(_named(inner, "b"), copy=False)
 
@@ -152,7 +152,7 @@ def _arrays(
     start, interval, count = (d.call("min", identifier(name)) for name in bound_names)
     if known is not None:
         start, interval, count = (d.long(number) for number in known)
-    outputs: list[exp.Expression] = [
+    outputs: list[exp.Expr] = [
         exp.alias_(identifier(names.of(column)), names.of(column), quoted=True) for column in node.keys
     ]
     end = d.plus(start.copy(), d.times(interval.copy(), count.copy()))

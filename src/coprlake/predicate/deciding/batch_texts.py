@@ -16,7 +16,7 @@ import pyarrow.compute
 from coprlake.kernel import I64Array
 from coprlake.predicate.deciding.finding import Mask
 from coprlake.predicate.deciding.typed import valid_rows
-from coprlake.tokens.columns import string_buffers
+from coprlake.text.arrow_strings import as_binary, as_strings, string_buffers
 from coprlake.tokens.fingerprint import as_bytes
 
 
@@ -40,11 +40,7 @@ class Texts:
     @cached_property
     def buffers(self) -> tuple[Any, Any]:
         """Bytes and offsets, also of strings that are null: those have bytes of no meaning."""
-        strings = self.strings
-        without_nulls = pa.Array.from_buffers(
-            strings.type, len(strings), [None, *strings.buffers()[1:]], null_count=0, offset=strings.offset
-        )
-        return string_buffers(without_nulls)
+        return string_buffers(self.strings)
 
     def spread(self, hits: Mask) -> Mask:
         """From an answer for each string to one for each row; a null is never a hit."""
@@ -65,55 +61,17 @@ class Texts:
         return wanted_rows if self._row_of_string is None else wanted_rows[self._row_of_string]
 
 
-def is_text(kind: pa.DataType) -> bool:
-    """Whether a column of this type has text."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return (
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_string_view(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-        or pa.types.is_binary_view(kind)
-        or pa.types.is_fixed_size_binary(kind)
-    )
-
-
-def is_text_map(kind: pa.DataType) -> bool:
-    """Whether a column of this type can be the attributes."""
-    return pa.types.is_map(kind) and is_text(kind.key_type) and is_text(kind.item_type)
-
-
 def texts_of(column: pa.Array) -> Texts:
     """A column of text."""
     if not pa.types.is_dictionary(column.type):
-        return Texts(_as_strings(column), len(column))
+        return Texts(as_strings(column), len(column))
     indices = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    return Texts(_as_strings(column.dictionary), len(column), string_of_row=indices)
+    return Texts(as_strings(column.dictionary), len(column), string_of_row=indices)
 
 
 def texts_in_rows(values: pa.Array, rows: I64Array, row_count: int) -> Texts:
     """Strings of which a row may have any number, with the row of each."""
-    return Texts(_as_strings(values), row_count, row_of_string=rows)
-
-
-def _as_strings(column: pa.Array) -> pa.Array:
-    """The same bytes as string or large_string; whether they are valid UTF-8 is not asked."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return column
-    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
-        column = column.cast(pa.large_binary())
-    return column.view(pa.large_string() if pa.types.is_large_binary(column.type) else pa.string())
-
-
-def as_binary(column: pa.Array) -> pa.Array:
-    """The same bytes as binary or large_binary."""
-    strings = _as_strings(column)
-    return strings.view(pa.large_binary() if pa.types.is_large_string(strings.type) else pa.binary())
+    return Texts(as_strings(values), row_count, row_of_string=rows)
 
 
 class Attributes:
@@ -124,7 +82,7 @@ class Attributes:
         offsets = np.asarray(column.offsets.to_numpy(zero_copy_only=False), np.int64)
         first, last = int(offsets[0]), int(offsets[-1])
         self._keys = as_binary(column.keys.slice(first, last - first))
-        self._items = _as_strings(column.items.slice(first, last - first))
+        self._items = as_strings(column.items.slice(first, last - first))
         self._row_of_entry = np.repeat(np.arange(self.row_count), np.diff(offsets))
         if column.null_count:  # what lies under a null has no meaning
             kept = np.flatnonzero(valid_rows(column)[self._row_of_entry])

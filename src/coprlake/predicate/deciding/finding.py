@@ -11,17 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from coprlake.kernel import I32Array, I64Array, U8Array, i64, kernel, word_of
+from coprlake.text.byte_classes import CASE_BIT
+from coprlake.text.eight_bytes import NO_BITS, TOPS, eight_times, marks_of_zeros
 from coprlake.tokens.fingerprint import as_bytes
 from coprlake.tokens.rules import LAST_BLANK, LAST_MARK, LAST_WORD, SYMBOLS
 
 Mask = npt.NDArray[np.bool_]
 
-_CASE_BIT: Final = 0x20
 _BLOCK: Final = 64
 _WORDS: Final = 8
-_ONES: Final = np.uint64(0x0101010101010101)
-_TOPS: Final = np.uint64(0x8080808080808080)
-_ZERO: Final = np.uint64(0)
 
 PREFIX, SUFFIX, WHOLE = 0, 1, 2
 """Where in the value `find_at_edges` looks."""
@@ -85,7 +83,7 @@ def new_needle(
     data = as_bytes(text)
     sought = np.frombuffer(data if case_sensitive else data.lower(), np.uint8)
     is_letter = (sought >= ord("a")) & (sought <= ord("z"))
-    folds = np.where(is_letter & (not case_sensitive), _CASE_BIT, 0).astype(np.uint8)
+    folds = np.where(is_letter & (not case_sensitive), CASE_BIT, 0).astype(np.uint8)
     return Needle(sought, folds, _anchors(sought), barred_before, barred_after)
 
 
@@ -116,12 +114,6 @@ def _is_hit(data: U8Array, place: int, start: int, end: int, needle: Needle) -> 
     )
 
 
-@kernel
-def _spread(byte: np.uint8) -> np.uint64:
-    """The byte eight times."""
-    return np.uint64(byte) * _ONES
-
-
 class _Anchors(NamedTuple):
     """The two anchors, each byte and fold eight times: what eight places are compared with at once."""
 
@@ -137,8 +129,8 @@ def _spread_anchors(needle: Needle) -> _Anchors:
     return _Anchors(
         first,
         second,
-        (_spread(needle.bytes[first]), _spread(needle.bytes[second])),
-        (_spread(needle.folds[first]), _spread(needle.folds[second])),
+        (eight_times(needle.bytes[first]), eight_times(needle.bytes[second])),
+        (eight_times(needle.folds[first]), eight_times(needle.folds[second])),
     )
 
 
@@ -147,17 +139,17 @@ def _candidates(data: U8Array, place: int, anchors: _Anchors) -> np.uint64:
     """Not 0 in the top bits of its bytes if, and only if, both anchors match at one of eight places from `place` on."""
     differs = (word_of(data, place + anchors.first) | anchors.folds[0]) ^ anchors.bytes[0]
     differs |= (word_of(data, place + anchors.second) | anchors.folds[1]) ^ anchors.bytes[1]
-    return (differs - _ONES) & ~differs  # a byte that is 0 gets a top bit; others only if there is such a byte
+    return marks_of_zeros(differs)
 
 
 @kernel
 def _next_block(data: U8Array, place: int, last: int, anchors: _Anchors) -> int:
     """The begin of the first block of 64 places from `place` on with a candidate, or of what is left for no block."""
     while place + _BLOCK - 1 <= last:
-        found = _ZERO
+        found = NO_BITS
         for i in range(_WORDS):
             found |= _candidates(data, place + 8 * i, anchors)
-        if found & _TOPS != _ZERO:
+        if found & TOPS != NO_BITS:
             return place
         place += _BLOCK
     return place
@@ -181,7 +173,7 @@ def find_rows(data: U8Array, starts: I32Array | I64Array, needle: Needle, out: M
         place = _next_block(data, place, last, anchors)
         block_end = min(place + _BLOCK, last + 1)
         while place < block_end:
-            if place + 7 <= last and _candidates(data, place, anchors) & _TOPS == _ZERO:
+            if place + 7 <= last and _candidates(data, place, anchors) & TOPS == NO_BITS:
                 place += 8
                 continue
             end = min(place + 8, last + 1)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from coprlake.kernel import I64Array
-from coprlake.predicate.deciding.batch_texts import Attributes, Texts, is_text, is_text_map, texts_in_rows, texts_of
+from coprlake.predicate.deciding.batch_texts import Attributes, Texts, texts_in_rows, texts_of
 from coprlake.predicate.deciding.conditions import Condition, new_condition
 from coprlake.predicate.deciding.finding import Mask as Mask
 from coprlake.predicate.deciding.nesting import Values, follow, leaves, plain, whole
@@ -16,6 +16,7 @@ from coprlake.predicate.deciding.typed import valid_rows
 from coprlake.predicate.paths import Path, is_nested, leaf_types, path_of, plain_type
 from coprlake.predicate.predicates import ALL_FIELDS, And, Exists, Leaf, Not, Or, Predicate
 from coprlake.records import ATTRIBUTES, SCHEMA
+from coprlake.text.text_types import is_text_map, is_text_or_bytes
 
 
 class Matcher:
@@ -77,7 +78,7 @@ class _Rows:
         found = self._leaves.get(path)
         if found is None:
             found = [
-                (array, rows, texts_in_rows(array, rows, self.count) if is_text(array.type) else None)
+                (array, rows, texts_in_rows(array, rows, self.count) if is_text_or_bytes(array.type) else None)
                 for array, rows in leaves(self.at(path))
             ]
             self._leaves[path] = found
@@ -97,7 +98,7 @@ class _Rows:
 def _plain(column: pa.Array) -> pa.Array:
     """The column as a type that Arrow can compute with; dictionaries of text stay."""
     column = plain(column)
-    if pa.types.is_dictionary(column.type) and not is_text(column.type):
+    if pa.types.is_dictionary(column.type) and not is_text_or_bytes(column.type):
         column = column.dictionary_decode()
     return column
 
@@ -126,7 +127,7 @@ class _LeafNode:
         self._has_attributes = has_map and self._field not in SCHEMA.names
         if self._field == ALL_FIELDS:
             kinds = {name: schema.field(number).type for number, name in enumerate(schema.names)}
-            self._plain_columns = tuple(name for name, kind in kinds.items() if is_text(plain_type(kind)))
+            self._plain_columns = tuple(name for name, kind in kinds.items() if is_text_or_bytes(plain_type(kind)))
             self._paths = tuple(Path(name) for name, kind in kinds.items() if _has_text_inside(name, kind))
         else:
             path = path_of(self._field, schema)
@@ -157,7 +158,7 @@ class _LeafNode:
         return found
 
     def _in_column(self, rows: _Rows, name: str, column: pa.Array, wanted: Mask | None) -> Mask:
-        if is_text(column.type):
+        if is_text_or_bytes(column.type):
             return self._on_texts(rows.texts(name, is_attribute=False), wanted)
         return self._condition.on_typed(column)
 
@@ -181,11 +182,11 @@ def _has_text_inside(name: str, kind: pa.DataType) -> bool:
     """Whether a column is nested and contains text; the attributes do not count, they are handled separately."""
     if not is_nested(kind) or (name == ATTRIBUTES and is_text_map(plain_type(kind))):
         return False
-    return any(is_text(leaf) for leaf in leaf_types(kind))
+    return any(is_text_or_bytes(leaf) for leaf in leaf_types(kind))
 
 
 def _has_value(rows: _Rows, name: str, column: pa.Array) -> Mask:
-    if is_text(column.type):
+    if is_text_or_bytes(column.type):
         texts = rows.texts(name, is_attribute=False)
         return texts.spread(np.ones(len(texts.strings), np.bool_))
     return valid_rows(column)

@@ -9,9 +9,10 @@ import pyarrow.compute
 
 from coprlake.errors import UsageError
 from coprlake.kernel import I64Array
-from coprlake.predicate.deciding.batch_texts import as_binary, is_text
 from coprlake.predicate.deciding.typed import valid_rows
 from coprlake.predicate.paths import Member, Step, is_list, is_nested
+from coprlake.text.arrow_strings import as_binary
+from coprlake.text.text_types import is_text_or_bytes
 from coprlake.tokens.fingerprint import as_bytes
 
 
@@ -117,7 +118,7 @@ def _key_texts(keys: pa.Array) -> pa.Array:
     Raises:
         UsageError: the keys are structs, lists or maps, which a path cannot spell.
     """
-    if is_text(keys.type):
+    if is_text_or_bytes(keys.type):
         return keys
     try:
         return keys.cast(pa.string())

@@ -4,8 +4,6 @@ The result is an expression over tokens. It may keep a batch without a match, bu
 cannot be pruned is reported in words, for a user who wonders why a search reads so much.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from coprlake.kernel import U32Array
@@ -34,35 +32,12 @@ from coprlake.predicate.predicates import (
     Wildcard,
 )
 from coprlake.predicate.values import text_of
-from coprlake.records import ATTRIBUTES, DAY, TIMESTAMP
+from coprlake.records import ATTRIBUTES
 from coprlake.sketch import algebra
 from coprlake.sketch.algebra import ANYTHING, NOTHING, Expression, Token, all_of, any_of
+from coprlake.tokens.profile import Indexed, Profile
 from coprlake.tokens.required_tokens import piece_tokens, value_tokens
 from coprlake.tokens.rules import WORDS
-
-
-class Indexed(NamedTuple):
-    """How the text of a field was indexed: by which rules, and whether each whole value is a token too."""
-
-    rules: int
-    whole_values: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """What the index of a segment knows about its fields, both columns and keys of attributes.
-
-    Attributes:
-        fields: how the text of each field is indexed; None if some of it is not.
-        complete: whether `fields` and `typed` list every field that has a value in this segment.
-        typed: fields with values that are not text, such as numbers and times, which are not indexed. A field may
-            also be in `fields`, for its values that are text. All text inside a nested column is indexed under the
-            name of the column.
-    """
-
-    fields: Mapping[str, Indexed | None]
-    complete: bool
-    typed: frozenset[str] = frozenset({TIMESTAMP, DAY})
 
 
 class Pruning(NamedTuple):

@@ -18,7 +18,6 @@ from sqlglot import exp
 
 from coprlake.errors import CoprlakeError, QueryLimitError
 from coprlake.language.compiling import Compiled
-from coprlake.language.depth import deep_calls
 from coprlake.language.functions.array_functions import Kernel
 from coprlake.language.plan import Column
 from coprlake.language.sql.dialect import SparkDialect
@@ -32,12 +31,13 @@ from coprlake.query.limits import Deadline, Limits
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
 from coprlake.query.querying import Catalog, Query, QueryReport, as_result
+from coprlake.query.time_bounds import Time, microseconds
 from coprlake.records import ATTRIBUTES, TIMESTAMP
 from coprlake.spark.jobs.searching import plan_candidates
 from coprlake.spark.runtime.failures import explained as explained_failure
 from coprlake.spark.source.filter_expressions import named
 from coprlake.spark.source.open_tables import opened
-from coprlake.table import Table, Time, microseconds
+from coprlake.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -114,8 +114,7 @@ class SparkQuery(Query):
                 )
             return node
 
-        with deep_calls():
-            report.sql = lowered.dialect.render(lowered.tree.transform(put, copy=False))
+        report.sql = lowered.dialect.render(lowered.tree.transform(put, copy=False))
         try:
             with self._guarded(Deadline(None)):
                 return self._spark.sql(report.sql)

@@ -22,6 +22,7 @@ from coprlake.query.planning import FOREVER
 from coprlake.query.report import SearchReport
 from coprlake.query.resolving import resolved, timed
 from coprlake.query.shares import Share, SharePlan, divide, plan, read_share
+from coprlake.query.time_bounds import Time, microseconds
 from coprlake.records import DAY, TIMESTAMP
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.spark.jobs.spreading import places, places_in
@@ -32,7 +33,7 @@ from coprlake.spark.source.filter_expressions import column_of, named
 from coprlake.spark.source.open_tables import opened
 from coprlake.spark.source.source_options import SHARE_BYTES
 from coprlake.storage.partitioning import NO_VALUE, log_text
-from coprlake.table import Table, Time, microseconds
+from coprlake.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -45,7 +45,7 @@ class TaskProgress:
             return
         self._last = time.monotonic()
         with suppress(CoprlakeError, OSError):  # others tell of a full disk
-            self._folder.replace(self._name, json.dumps([self._rows, self._bytes]).encode())
+            self._folder.write(self._name, [json.dumps([self._rows, self._bytes]).encode()], synced=False)
 
 
 def _folder_of(job: str) -> str:

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import quoteattr
 
+import platformdirs
+
 from coprlake.errors import NotFoundError, StorageError, UsageError
 from coprlake.spark.runtime.java import java_executable
 
@@ -51,10 +53,10 @@ _log: Final = logging.getLogger(__name__)
 
 
 def cache_folder() -> Path:
-    """Where fetched files are kept: COPRLAKE_CACHE, or ``coprlake`` in the user's folder for such things."""
+    """Where fetched files are kept: COPRLAKE_CACHE, or ``coprlake`` in the user's cache folder."""
     if named := os.environ.get("COPRLAKE_CACHE"):
         return Path(named).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "coprlake"
+    return platformdirs.user_cache_path("coprlake")
 
 
 def connector_jars(cache: Path | None = None) -> list[Path]:

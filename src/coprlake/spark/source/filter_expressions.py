@@ -16,7 +16,6 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import Column, functions
 
-from coprlake.predicate.deciding.batch_texts import is_text, is_text_map
 from coprlake.predicate.narrowing.required import phrase_parts
 from coprlake.predicate.paths import is_nested, path_of
 from coprlake.predicate.patterns.regex_tree import BLANK, FOREIGN, MARK, WORD, class_bit
@@ -45,6 +44,7 @@ from coprlake.predicate.predicates import (
 )
 from coprlake.predicate.values import NUMBER, float_of, microseconds_of, number_of, text_of, truth_of
 from coprlake.records import ATTRIBUTES, SCHEMA
+from coprlake.text.text_types import is_text_map, is_text_or_bytes
 
 _MICROSECONDS_A_DAY: Final = 86_400 * 10**6
 _LEAST, _MOST = -(2**63), 2**63 - 1
@@ -127,7 +127,7 @@ def _any_text(predicate: Leaf, schema: pa.Schema, has_map: bool) -> Column:
     kinds = {name: _plain_type(schema, name) for name in schema.names}
     if any(is_nested(kind) and not (name == ATTRIBUTES and has_map) for name, kind in kinds.items()):
         raise _DiffersError
-    parts = [_on_column(predicate, named(name), kind) for name, kind in kinds.items() if is_text(kind)]
+    parts = [_on_column(predicate, named(name), kind) for name, kind in kinds.items() if is_text_or_bytes(kind)]
     if has_map:
         values = functions.map_values(_attributes(schema))
         parts.append(functions.exists(values, lambda value: _or_false(_on_text(predicate, value))))
@@ -177,7 +177,7 @@ def _on_column(predicate: Leaf, column: Column, kind: pa.DataType) -> Column:
         return column.isNotNull()
     if _is_string(kind):
         return _on_text(predicate, column)
-    if is_text(kind) or is_nested(kind):
+    if is_text_or_bytes(kind) or is_nested(kind):
         raise _DiffersError
     if isinstance(predicate, Compare):
         return _related(column, kind, predicate.operator, predicate.value)

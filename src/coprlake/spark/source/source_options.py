@@ -12,7 +12,7 @@ from coprlake.predicate.narrowing.claims import Exact
 from coprlake.predicate.predicates import EVERYTHING
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import FOREVER
-from coprlake.table import microseconds
+from coprlake.query.time_bounds import microseconds
 
 SHARE_BYTES: Final = 32 * 1024 * 1024
 """Compressed data that one task reads: about 300 MB of logs, a third of a second."""

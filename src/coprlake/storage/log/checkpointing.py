@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from deltalake import DeltaTable
 
 from coprlake import files
-from coprlake.files import LOG_UNFINISHED, Folder
+from coprlake.files import LOG_UNFINISHED, Folder, written_aside
 from coprlake.segment.sidecar import FOLDER
 from coprlake.storage.log.commits import LOG
 
@@ -96,7 +96,7 @@ def write_checkpoint(folder: Folder, version: int) -> None:
         made.sort(key=lambda name: "/" not in name)  # what others refer to comes first
         for name in made:
             if name != POINTER:
-                files._sync_path(str(own_log / name))
+                files.sync_path(str(own_log / name))
                 (log / name).parent.mkdir(exist_ok=True)
                 (own_log / name).replace(log / name)  # over one that was cut short, too
                 folder.sync_names(f"{LOG}/{name}")
@@ -104,7 +104,8 @@ def write_checkpoint(folder: Folder, version: int) -> None:
     finally:
         shutil.rmtree(private, ignore_errors=True)
     if _pointed(log) < version:
-        _replace(log / POINTER, pointer)
+        with written_aside(str(log / POINTER), ending=LOG_UNFINISHED) as unfinished:
+            Path(unfinished).write_bytes(pointer)
         folder.sync_names(f"{LOG}/{POINTER}")
 
 
@@ -131,13 +132,3 @@ def _pointed(log: Path) -> int:
         return int(json.loads((log / POINTER).read_bytes())["version"])
     except (OSError, ValueError, KeyError, TypeError):
         return -1
-
-
-def _replace(path: Path, data: bytes) -> None:
-    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}{LOG_UNFINISHED}")
-    try:
-        unfinished.write_bytes(data)
-        files._sync_path(str(unfinished))
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)

@@ -13,8 +13,8 @@ import math
 import random
 import time
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -35,7 +35,7 @@ from coprlake.errors import (
 from coprlake.files import Folder
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.sidecar import sidecar_name
-from coprlake.storage.log import features, turns
+from coprlake.storage.log import turns
 from coprlake.storage.log.actions import NewFile, entries_of, name_of
 from coprlake.storage.log.checkpointing import checkpoint_interval, write_checkpoint
 from coprlake.storage.log.commits import (
@@ -59,14 +59,14 @@ from coprlake.storage.log.log_checking import (
     may_be_condensed,
 )
 from coprlake.storage.log.panics import panics_refused
-from coprlake.storage.log.protocol import Change, Rules, check_change, unknown_features
+from coprlake.storage.log.permitting import check_readable, check_writable
+from coprlake.storage.log.protocol import Change
 from coprlake.storage.log.publishing import CommitPublisher
 from coprlake.storage.log.refusals import (
-    READER_FEATURES,
-    READER_VERSION,
     cause_of,
     check_name,
     check_spelling,
+    log_read_errors,
     too_new,
     why_no_table,
 )
@@ -209,22 +209,13 @@ class DeltaLog:
 
     def _actions(self) -> pa.Table:
         """The files as delta-rs tells of them; `pa.table` would import pandas for that."""
-        with self._reading():
+        with log_read_errors(self.folder):
             return pa.RecordBatchReader.from_stream(self._table.get_add_actions()).read_all()
 
     def history(self) -> list[dict[str, Any]]:
         """What happened, newest first."""
-        with self._reading():
+        with log_read_errors(self.folder):
             return list(self._table.history())
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """What delta-rs says when it cannot read the log, as an error of ours."""
-        try:
-            with panics_refused(self.folder.uri):
-                yield
-        except (DeltaError, OSError, pa.ArrowException) as error:
-            raise StorageError(f"{self.folder.uri}: the table's log cannot be read; {cause_of(error)}") from error
 
     def commit(
         self,
@@ -352,7 +343,7 @@ class DeltaLog:
 
     def transaction_version(self, application: str) -> int | None:
         """The last transaction of an application, None if it never made one; `refresh` comes first."""
-        with self._reading():
+        with log_read_errors(self.folder):
             return self._table.transaction_version(application)
 
     def add_columns(self, fields: Sequence[pa.Field]) -> None:
@@ -489,44 +480,15 @@ class DeltaLog:
                 )
 
     def _check_protocol(self) -> None:
-        if self._checked_version == self.version:
-            return
-        protocol = self._table.protocol()
-        is_mapped = self.configuration.get("delta.columnMapping.mode", "none").lower() != "none"
-        unknown = set(protocol.reader_features or ()) - READER_FEATURES - (set() if is_mapped else {"columnMapping"})
-        if protocol.min_reader_version > READER_VERSION or unknown:
-            found = f"reader version {protocol.min_reader_version} {', '.join(sorted(unknown))}".strip()
-            raise too_new(self.folder, found)
-        if is_mapped:
-            raise too_new(self.folder, "columns that are mapped to other names")
-        if "deletionVectors" in (protocol.reader_features or ()) and self._has_deletion_vectors():
-            raise too_new(self.folder, "deletion vectors: run REORG TABLE ... APPLY (PURGE) in Spark first")
-        features.check_readable(self.folder.uri, self.configuration)
-        self._checked_version = self.version
-
-    def _has_deletion_vectors(self) -> bool:
-        with self._reading():
-            return bool(pa.RecordBatchReader.from_stream(self._table.deletion_vectors()).read_all().num_rows)
+        if self._checked_version != self.version:
+            check_readable(self._table, self.folder)
+            self._checked_version = self.version
 
     def check_writable(self, change: Change) -> None:
-        """Refuse a change that the table's protocol or one of its rules forbids; see `protocol`.
-
-        Raises:
-            UnreadableTableError: a writer must understand something that is not understood here.
-            UsageError: a rule of the table forbids it, or cannot be kept here.
-        """
-        features.check_writable(self.folder.uri, self.configuration)
-        protocol = self._table.protocol()
-        names = protocol.writer_features or ()
-        rules = Rules(protocol.min_writer_version, names, self.configuration, self._table.schema().to_json())
-        unknown = unknown_features(rules)
-        if unknown:
-            raise too_new(self.folder, f"writer features {', '.join(unknown)}")
-        check_change(self.folder.uri, rules, change)
+        """Refuse a change that the table's protocol or one of its rules forbids; see `permitting`."""
+        check_writable(self._table, self.folder, change)
 
 
 def _problems_of(folder: Folder) -> list[UnreadableTableError]:
-    try:
+    with log_read_errors(folder):
         return log_problems(folder)
-    except OSError as error:
-        raise StorageError(f"{folder.uri}: the table's log cannot be read; {cause_of(error)}") from error

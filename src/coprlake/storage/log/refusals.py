@@ -1,17 +1,19 @@
 """Why a log is not opened, and what delta-rs meant: errors in our words."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import pyarrow as pa
+from deltalake.exceptions import DeltaError
 
-from coprlake.errors import ConflictError, UnreadableTableError, UsageError
+from coprlake.errors import ConflictError, StorageError, UnreadableTableError, UsageError
 from coprlake.files import Folder
+from coprlake.storage.log.panics import panics_refused
 from coprlake.storage.log.protocol import FEATURE_VERSION
 
 READER_VERSION: Final = 3
-READER_FEATURES: Final = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors"})
 _COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _CAUSE: Final = "\N{DOWNWARDS ARROW WITH TIP RIGHTWARDS}"
@@ -67,6 +69,16 @@ def too_new(folder: Folder, found: str) -> UnreadableTableError:
         found=found,
         advice="upgrade coprlake, or read the table with the engine that wrote it",
     )
+
+
+@contextmanager
+def log_read_errors(folder: Folder) -> Iterator[None]:
+    """Raise what delta-rs says when it cannot read the log as an error of ours."""
+    try:
+        with panics_refused(folder.uri):
+            yield
+    except (DeltaError, OSError, pa.ArrowException) as error:
+        raise StorageError(f"{folder.uri}: the table's log cannot be read; {cause_of(error)}") from error
 
 
 def cause_of(error: Exception) -> str:

@@ -69,7 +69,7 @@ def _segment(folder: Folder) -> NewFile:
 @contextmanager
 def _timed_syncs(synced: bool) -> Iterator[list[float]]:
     """Count the time of each sync; or let none of them happen."""
-    sync, spent = files._sync_path, [0.0]
+    sync, spent = files.sync_path, [0.0]
 
     def timed(path: str) -> None:
         started = time.perf_counter()
@@ -77,7 +77,7 @@ def _timed_syncs(synced: bool) -> Iterator[list[float]]:
             sync(path)
         spent.append(time.perf_counter() - started)
 
-    with patch.object(files, "_sync_path", timed):
+    with patch.object(files, "sync_path", timed):
         yield spent
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import pyarrow as pa
+import xxhash
 from sqlglot import exp
 
 from coprlake.language.functions.array_functions import by_distinct, kernel
@@ -32,9 +33,9 @@ def checksums(texts: pa.Array) -> pa.Array:
 
 def xx_hashes(texts: pa.Array, bits: int = 64) -> pa.Array:
     """The xxHash of each text with seed 0."""
-    from coprlake.language.functions.text.xxhash import hashes
-
-    return hashes(texts, bits)
+    digest = xxhash.xxh64_hexdigest if bits == 64 else xxhash.xxh32_hexdigest
+    values = texts.cast(pa.binary()).to_pylist()  # hashing is faster than finding duplicates
+    return pa.array([None if value is None else digest(value) for value in values], pa.string())
 
 
 def _put(name: str, doc: str, gives: str, sql: "Callable[[Dialect, Apply, Sql], exp.Expression]") -> None:

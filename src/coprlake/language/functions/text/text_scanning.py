@@ -1,43 +1,20 @@
 """The loops over the bytes of texts that Arrow has no function for. UTF-8 throughout; indexes count code points."""
 
-from typing import Final, NamedTuple
-
 import numpy as np
 import pyarrow as pa
 
 from coprlake.kernel import I64Array, U8Array, i64, kernel
-
-_NO_TEXT: Final = np.zeros(0, np.uint8)
-
-
-class Texts(NamedTuple):
-    """The bytes of a column of texts and where each begins; n + 1 starts."""
-
-    data: U8Array
-    starts: I64Array
+from coprlake.text.arrow_strings import Strings, view_strings
+from coprlake.text.utf8 import count_chars, is_continuation
 
 
-def views(texts: pa.Array) -> Texts:
+def views(texts: pa.Array) -> Strings:
     """A column of texts as kernels read it; null has no bytes."""
-    texts = texts.fill_null("")
-    _, offsets, data = texts.buffers()
-    if len(texts) == 0 or offsets is None:
-        return Texts(_NO_TEXT, np.zeros(len(texts) + 1, np.int64))
-    starts = np.frombuffer(offsets, np.int32, len(texts) + 1, texts.offset * 4).astype(np.int64)
-    return Texts(np.frombuffer(data, np.uint8) if data is not None else _NO_TEXT, starts)
+    return view_strings(texts.fill_null(""))
 
 
 @kernel
-def _length(data: U8Array, start: int, end: int) -> int:
-    count = 0
-    for i in range(start, end):
-        if data[i] & 0xC0 != 0x80:
-            count += 1
-    return count
-
-
-@kernel
-def _is_at(texts: Texts, at: int, parts: Texts, start: int, end: int) -> bool:
+def _is_at(texts: Strings, at: int, parts: Strings, start: int, end: int) -> bool:
     for i in range(end - start):
         if texts.data[at + i] != parts.data[start + i]:
             return False
@@ -45,7 +22,7 @@ def _is_at(texts: Texts, at: int, parts: Texts, start: int, end: int) -> bool:
 
 
 @kernel
-def find_parts(texts: Texts, parts: Texts, froms: I64Array, backwards: bool, out: I64Array) -> None:
+def find_parts(texts: Strings, parts: Strings, froms: I64Array, backwards: bool, out: I64Array) -> None:
     """``out[i] = text.find(part, from)``, or the last not behind `from`; a negative `from` counts from the end.
 
     As in a slice, a `from` outside of the text is its begin or end. -1 where there is no such part.
@@ -55,11 +32,11 @@ def find_parts(texts: Texts, parts: Texts, froms: I64Array, backwards: bool, out
         first, last = i64(parts.starts[row]), i64(parts.starts[row + 1])
         wanted = i64(froms[row])
         if wanted < 0:
-            wanted = max(0, wanted + _length(texts.data, start, end))
+            wanted = max(0, wanted + count_chars(texts.data, start, end))
         out[row] = -1
         index = -1
         for at in range(start, end + 1):
-            if at < end and texts.data[at] & 0xC0 == 0x80:
+            if at < end and is_continuation(texts.data[at]):
                 continue
             index += 1
             if (backwards and index > wanted) or at + last - first > end:
@@ -76,7 +53,7 @@ def _code_points(data: U8Array, start: int, end: int, out: I64Array) -> int:
     count = 0
     for i in range(start, end):
         byte = i64(data[i])
-        if byte & 0xC0 != 0x80:
+        if not is_continuation(data[i]):
             out[count] = byte
             count += 1
         else:
@@ -85,7 +62,7 @@ def _code_points(data: U8Array, start: int, end: int, out: I64Array) -> int:
 
 
 @kernel
-def edit_distances(lefts: Texts, rights: Texts, work: I64Array, out: I64Array) -> None:
+def edit_distances(lefts: Strings, rights: Strings, work: I64Array, out: I64Array) -> None:
     """How many characters have to be put in, taken out or replaced to make one text of the other (Levenshtein).
 
     Args:
@@ -136,7 +113,7 @@ def _any_null(*columns: pa.Array) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 def characters(texts: pa.Array) -> pa.Array:
     """The characters of each text as a list; null for null."""
-    data, starts = views(texts)
+    data, starts, _ = views(texts)
     bounds = np.flatnonzero((data[: starts[-1]] & 0xC0) != 0x80)
     bounds = bounds[bounds >= starts[0]]
     offsets = np.searchsorted(bounds, starts)

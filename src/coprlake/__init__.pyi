@@ -1,0 +1,63 @@
+from .errors import ConflictError as ConflictError
+from .errors import CoprlakeError as CoprlakeError
+from .errors import CorruptSidecarError as CorruptSidecarError
+from .errors import CorruptSketchError as CorruptSketchError
+from .errors import FormatError as FormatError
+from .errors import NotFoundError as NotFoundError
+from .errors import PatternError as PatternError
+from .errors import QueryError as QueryError
+from .errors import QueryLimitError as QueryLimitError
+from .errors import SketchTooNewError as SketchTooNewError
+from .errors import SketchTooOldError as SketchTooOldError
+from .errors import StorageError as StorageError
+from .errors import UnreadableDataError as UnreadableDataError
+from .errors import UnreadableSketchError as UnreadableSketchError
+from .errors import UnreadableTableError as UnreadableTableError
+from .errors import UsageError as UsageError
+from .ingestion import ingest as ingest
+from .intake.reading import Intake as Intake
+from .intake.reading import ReadOptions as ReadOptions
+from .predicate.build import at_least as at_least
+from .predicate.build import at_most as at_most
+from .predicate.build import compare as compare
+from .predicate.build import contains as contains
+from .predicate.build import equals as equals
+from .predicate.build import exists as exists
+from .predicate.build import less_than as less_than
+from .predicate.build import more_than as more_than
+from .predicate.build import one_of as one_of
+from .predicate.build import phrase as phrase
+from .predicate.build import prefix as prefix
+from .predicate.build import regex as regex
+from .predicate.build import suffix as suffix
+from .predicate.build import term as term
+from .predicate.build import wildcard as wildcard
+from .predicate.predicates import ALL_FIELDS as ALL_FIELDS
+from .predicate.predicates import EVERYTHING as EVERYTHING
+from .query.fetching import ANY_TABLE as ANY_TABLE
+from .query.limits import Limits as Limits
+from .query.querying import Query as Query
+from .query.searching import Search as Search
+from .segment.mutable import SegmentOptions as SegmentOptions
+from .sketch.algebra import ANYTHING as ANYTHING
+from .sketch.algebra import NOTHING as NOTHING
+from .sketch.algebra import all_of as all_of
+from .sketch.algebra import all_tokens as all_tokens
+from .sketch.algebra import any_of as any_of
+from .sketch.immutable import SealedSketch as SealedSketch
+from .sketch.mutable import MutableSketch as MutableSketch
+from .sketch.spilling import SketchWriter as SketchWriter
+from .storage.writer import TableWriter as TableWriter
+from .table import Table as Table
+from .table import create_table as create_table
+from .table import open_table as open_table
+from .table import table_exists as table_exists
+from .tokens.fingerprint import fingerprint as fingerprint
+from .tokens.required_tokens import contains_tokens as contains_tokens
+from .tokens.required_tokens import term_tokens as term_tokens
+from .tokens.scanner import BatchScanner as BatchScanner
+
+__version__: str
+__all__: list[str]
+
+def __dir__() -> list[str]: ...

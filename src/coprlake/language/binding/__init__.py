@@ -1,0 +1,1 @@
+"""How does what was written become a typed expression?"""

@@ -1,0 +1,34 @@
+"""What a query knows besides its text, and how it reports problems."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from coprlake.errors import QueryError
+from coprlake.language.syntax import Span
+
+
+@dataclass
+class Session:
+    """What a query knows besides its text.
+
+    Attributes:
+        text: the query.
+        now: the time at its start, in microseconds.
+        variables: the values of ``$names``.
+        warnings: what the user should be told, though the query runs.
+    """
+
+    text: str
+    now: int
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def fail(self, problem: str, span: Span) -> NoReturn:
+        """Reject the query, and point at the place."""
+        raise QueryError(problem, self.text, span.start, span.end)
+
+    def warn(self, message: str) -> None:
+        """Tell the user once."""
+        if message not in self.warnings:
+            self.warnings.append(message)
