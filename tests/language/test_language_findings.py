@@ -165,7 +165,7 @@ def test_search_names_the_columns_that_it_does_not_look_into(tmp_path: Path) -> 
     query = table.query('fetch logs | search "needle" and "a"')
     assert query.arrow().num_rows == 1
     assert len(query.warnings) == 1
-    assert "search does not look into body, by_number, inside" in query.warnings[0]
+    assert "search skips body, by_number, inside" in query.warnings[0]
     assert table.query('fetch logs | fieldsKeep content | search "needle"').warnings == []
     assert parquet(tmp_path / "u", {"content": ["a"]}).query('fetch logs | search "a"').warnings == []
 

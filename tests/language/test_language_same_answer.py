@@ -170,12 +170,12 @@ def test_options_that_would_give_other_rows_are_refused(tables: list[Table]) -> 
 @pytest.mark.parametrize(
     ("query", "problem"),
     [
-        ("data record(a = 1) | fields bin(a, 0)", "more than 0"),
-        ("data record(a = 1) | fields bin(a, -2)", "more than 0"),
+        ("data record(a = 1) | fields bin(a, 0)", "greater than 0"),
+        ("data record(a = 1) | fields bin(a, -2)", "greater than 0"),
         ("data record(a = 1) | fields bin(a, 5m)", "bin cannot be used with"),
         ("data record(a = now()) | fields bin(a, 5)", "bin cannot be used with"),
         ("data record(a = now()) | fields bin(a, 5m, at: 3)", "bin cannot be used with"),
-        ("data record(a = now()) | fields bin(a, 1d, at: 1M)", "at cannot be months"),
+        ("data record(a = now()) | fields bin(a, 1d, at: 1M)", "at cannot be in months"),
     ],
 )
 def test_bin_refuses_what_it_cannot_count(tables: list[Table], query: str, problem: str) -> None:

@@ -1,1 +1,1 @@
-"""What does a pattern find in a text?"""
+"""Match patterns against text."""

@@ -1,7 +1,7 @@
-"""From what the machine noted to Arrow columns, all rows at once.
+"""Convert the events of the machine to Arrow columns, all rows at once.
 
 Each event belongs to a column and to a row of that column's table. The rows of table 0 are the texts (or matches); a
-row of another table begins with the event that opens it, so counting those up to an event gives its row.
+row of another table starts with the event that opens it, so counting these up to an event gives its row.
 """
 
 from typing import Final, NamedTuple
@@ -22,21 +22,21 @@ _TEXTS: Final = frozenset({"string", "ip", "json"})
 
 
 def empty_structs(row_count: int) -> pa.StructArray:
-    """So many structs without fields."""
+    """`row_count` structs without fields."""
     return pa.Array.from_buffers(pa.struct([]), row_count, [None])
 
 
 class Whole(NamedTuple):
-    """A record or an array: its events, and the one that each row has."""
+    """A record or an array: all its events, and the one chosen for each row."""
 
     events: I64Array
     chosen: I64Array
 
 
 class Columns:
-    """The events of some texts, and behind them one that is none, for rows without.
+    """The events of some texts, followed by a placeholder for rows without an event.
 
-    In the mode of all matches table 0 has a row for each match.
+    With `all_matches`, table 0 has a row for each match.
     """
 
     def __init__(self, program: Program, data: U8Array, events: Events, row_count: int, *, all_matches: bool) -> None:
@@ -58,14 +58,14 @@ class Columns:
                 self._place_in_zone(events.sites == number, site.zone)
 
     def _open(self, table: int, column: int) -> None:
-        """A row of a table begins where this column has an event."""
+        """Let each event of `column` open a row of `table`."""
         opens = self._columns == column
         self._rows[table] = np.cumsum(opens) - 1
         self._openers[table] = np.flatnonzero(opens)
         self._row_counts[table] = len(self._openers[table])
 
     def _place_in_zone(self, chosen: npt.NDArray[np.bool_], zone: str) -> None:
-        """Make UTC of local times: an hour that comes twice means its first run, a skipped one the time after."""
+        """Convert local times to UTC: a repeated time means its first pass, a skipped one the first time after."""
         if zone == "UTC" or not chosen.any():
             return
         local = pa.array(self._events.values[chosen], pa.timestamp("us"))
@@ -73,14 +73,14 @@ class Columns:
         self._events.values[chosen] = moved.cast(pa.int64()).to_numpy()
 
     def _belong(self, events: I64Array, rows: I64Array, whole: Whole) -> npt.NDArray[np.bool_]:
-        """Which events are parts of the record or array that its row has.
+        """Whether each event is part of the record or array chosen for its row.
 
-        The event of a whole follows those of its parts, and a repeated group may have matched it several times.
+        The event of a whole follows those of its parts; in a repeated group it may have matched several times.
         """
         return whole.events[np.searchsorted(whole.events, events)] == whole.chosen[rows]
 
     def _chosen(self, column: Column, whole: Whole | None) -> tuple[I64Array, npt.NDArray[np.bool_]]:
-        """The event of each row, the last if there are several; for rows without, the one that is none, at -1."""
+        """The last event of each row, or -1 (the placeholder) for rows without one; and which rows have none."""
         events = np.flatnonzero(self._columns == column.number)
         if whole is not None:
             events = events[self._belong(events, self._rows[column.table][events], whole)]
@@ -89,7 +89,7 @@ class Columns:
         return chosen, chosen < 0
 
     def struct(self, columns: tuple[Column, ...]) -> pa.StructArray:
-        """One child for each column of table 0; the rows themselves are never null."""
+        """Structs with a child for each column of table 0; the structs themselves are never null."""
         arrays = [self.array(column) for column in columns]
         fields = [pa.field(column.name, column.type.arrow()) for column in columns]
         if not arrays:
@@ -97,14 +97,14 @@ class Columns:
         return pa.StructArray.from_arrays(arrays, fields=fields)
 
     def array(self, column: Column, whole: Whole | None = None) -> pa.Array:
-        """The values of a column, which is perhaps a field of a record."""
+        """The values of a column; `whole` is the record that it is a field of, if any."""
         chosen, absent = self._chosen(column, whole)
         kind = column.type.kind
         if kind in _TEXTS:
             starts, stops = self._events.starts[chosen], self._events.stops[chosen]
             return strings_of(self._data, starts, stops, self._decodings[chosen], absent)
         if kind == "record":
-            is_element = column.name == ""  # its row is its own, and it is there if its row is
+            is_element = column.name == ""  # it has its own row, and exists if the row does
             record = None if is_element else Whole(np.flatnonzero(self._columns == column.number), chosen)
             children = [self.array(child, record) for child in column.children.values()]
             fields = [pa.field(child.name, child.type.arrow()) for child in column.children.values()]
@@ -119,7 +119,7 @@ class Columns:
         return pa.array(values != 0 if kind == "boolean" else values, mask=absent)
 
     def _doubles(self, values: I64Array, chosen: I64Array, absent: npt.NDArray[np.bool_]) -> pa.Array:
-        """Numbers that the kernel could not make exact are read by Python's own reader, which is."""
+        """Doubles; those that the kernel could not read exactly are parsed again from their text."""
         reals = values.view(np.float64)
         rest = np.flatnonzero((values == INEXACT) & ~absent)
         if len(rest):
@@ -131,7 +131,7 @@ class Columns:
         return pa.array(reals, mask=absent)
 
     def _parents(self, column: Column, chosen: I64Array) -> tuple[I64Array, I64Array]:
-        """The elements that count, by their rows in the table of elements, and the row each belongs to."""
+        """The rows of the elements that belong to a chosen array, and the row of the array for each."""
         assert column.opened
         self._open(*column.opened)
         openers = self._openers[column.opened[0]]
@@ -141,7 +141,7 @@ class Columns:
         return kept, parents[kept]
 
     def _offsets(self, parents: I64Array, column: Column) -> pa.Array:
-        """Where the elements of each row begin."""
+        """The offsets of a list column: where the elements of each row start."""
         counts = np.bincount(parents, minlength=self._row_counts[column.table])
         return pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
 
@@ -154,7 +154,7 @@ class Columns:
         return pa.ListArray.from_arrays(self._offsets(parents, column), elements, column.type.arrow(), mask=mask)
 
     def _map(self, column: Column, chosen: I64Array, absent: npt.NDArray[np.bool_]) -> pa.MapArray:
-        """Of pairs with the same key the last counts, and those without a key do not."""
+        """Maps; of pairs with the same key the last wins, and pairs without a key are dropped."""
         pairs, parents = self._parents(column, chosen)
         keys = self.array(column.children[KEY]).take(pa.array(pairs))
         values = self.array(column.children[VALUE]).take(pa.array(pairs))
@@ -177,7 +177,7 @@ class Columns:
         return pa.Array.from_buffers(column.type.arrow(), len(made), made.buffers()[:2], children=[entry])
 
     def lists(self, columns: tuple[Column, ...], row_count: int, null_rows: npt.NDArray[np.bool_]) -> pa.ListArray:
-        """In the mode of all matches: a list of structs for each text."""
+        """With `all_matches`: a list of structs for each text."""
         parents = self._events.rows[self._openers[0]]
         offsets = np.concatenate([[0], np.cumsum(np.bincount(parents, minlength=row_count))]).astype(np.int32)
         mask = pa.array(null_rows) if null_rows.any() else None

@@ -1,4 +1,4 @@
-"""What patterns find: each function takes a column of texts and gives a column of answers."""
+"""Run patterns over columns: each function takes a column of strings and returns a column of results."""
 
 import time
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from coprlake.text.text_types import is_text
 
 
 class _Found(NamedTuple):
-    """What a run found in a column of texts. The last event is none: what has no event points to it."""
+    """The result of a run over a column. The last event is a placeholder that rows without an event point to."""
 
     data: U8Array
     starts: I64Array
@@ -42,7 +42,7 @@ def _new_events(size: int) -> Events:
 
 
 def _grown(events: Events, count: int) -> Events:
-    """The first `count` events, and room for twice as many as now."""
+    """The first `count` events in arrays of twice the size."""
     larger = _new_events(2 * len(events.rows))
     for old, new in zip(events, larger, strict=True):
         new[:count] = old[:count]  # type: ignore[index]  # zip forgets the types of a tuple
@@ -96,17 +96,17 @@ def _is_dictionary(texts: pa.Array) -> bool:
 
 
 def arrow_type(pattern: Pattern) -> pa.StructType:
-    """The type of what `parse` returns."""
+    """The type that `parse` returns."""
     return pa.struct([pa.field(export.name, export.type.arrow()) for export in pattern.exports])
 
 
 def parse(pattern: Pattern, texts: pa.Array | pa.ChunkedArray) -> pa.StructArray:
-    """What the pattern exports from each text: a child for each export.
+    """Match the pattern at the start of each text and return a struct with a child for each export.
 
-    A text that is null or does not match has all children null; the rows of the struct are never null.
+    If a text is null or does not match, all children are null; the structs themselves are never null.
     """
     texts = _joined(texts)
-    if _is_dictionary(texts):  # each text once
+    if _is_dictionary(texts):  # match each distinct text once
         parsed = parse(pattern, texts.dictionary)
         children = [child.take(texts.indices) for child in parsed.flatten()]
         if not children:
@@ -118,7 +118,7 @@ def parse(pattern: Pattern, texts: pa.Array | pa.ChunkedArray) -> pa.StructArray
 
 
 def matches(pattern: Pattern, texts: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
-    """Whether each text begins with a match; null for null."""
+    """Whether the pattern matches at the start of each text; null for null."""
     texts = _joined(texts)
     if _is_dictionary(texts):
         return matches(pattern, texts.dictionary).take(texts.indices)
@@ -127,9 +127,9 @@ def matches(pattern: Pattern, texts: pa.Array | pa.ChunkedArray) -> pa.BooleanAr
 
 
 def parse_all(pattern: Pattern, texts: pa.Array | pa.ChunkedArray) -> pa.ListArray:
-    """What each match in a text exports, as a list of structs; null for null.
+    """Find all matches in each text and return a list of structs with their exports; null for null.
 
-    Matches do not overlap, and empty ones do not count.
+    Matches do not overlap; empty matches are ignored.
     """
     texts = _joined(texts)
     if _is_dictionary(texts):
@@ -140,7 +140,7 @@ def parse_all(pattern: Pattern, texts: pa.Array | pa.ChunkedArray) -> pa.ListArr
 
 
 def _pieces(found: _Found) -> tuple[I64Array, I64Array, I64Array]:
-    """What lies between matches, before the first and behind the last of each text; and how many pieces a text has."""
+    """The starts and stops of the pieces before, between and after matches, and the number of pieces per text."""
     events = found.events
     is_match = events.sites < 0
     rows = events.rows[is_match]
@@ -159,9 +159,9 @@ def _pieces(found: _Found) -> tuple[I64Array, I64Array, I64Array]:
 
 
 def split(pattern: Pattern, texts: pa.Array | pa.ChunkedArray) -> pa.ListArray:
-    """What lies between the matches in each text; null for null. A pattern that may match nothing is refused."""
+    """Split each text at the matches; null for null. Rejects patterns that may match an empty string."""
     if pattern.program.may_be_empty:
-        problem = f"cannot split at matches of nothing, and {pattern.text!r} may match it"
+        problem = f"cannot split at an empty match, and {pattern.text!r} may match an empty string"
         raise UsageError(f"{problem}; add a matcher that is not optional")
     texts = _joined(texts)
     if _is_dictionary(texts):
@@ -175,13 +175,13 @@ def split(pattern: Pattern, texts: pa.Array | pa.ChunkedArray) -> pa.ListArray:
 
 
 def replace(pattern: Pattern, texts: pa.Array | pa.ChunkedArray, replacement: str) -> pa.StringArray:
-    """Each text with a plain text in place of each match; null for null."""
+    """Replace each match in each text by `replacement`, taken literally; null for null."""
     texts = _joined(texts)
     if _is_dictionary(texts):
         return replace(pattern, texts.dictionary, replacement).take(texts.indices)
     found = _run(pattern, texts, ALL)
     starts, stops, counts = _pieces(found)
-    # Pieces and replacements in turn, all from one piece of memory: the texts with the replacement behind them.
+    # Pieces and replacements alternate. All are spans of one buffer: the texts followed by the replacement.
     new = np.frombuffer(replacement.encode(), np.uint8)
     data = np.concatenate([found.data, new])
     data.setflags(write=False)
@@ -190,9 +190,9 @@ def replace(pattern: Pattern, texts: pa.Array | pa.ChunkedArray, replacement: st
     spans[0, 1::2], spans[1, 1::2] = len(found.data), len(data)
     ends = np.cumsum(counts)
     last = 2 * ends[counts > 0] - 1
-    spans[1, last] = spans[0, last]  # nothing behind the last piece of a text
+    spans[1, last] = spans[0, last]  # no replacement after the last piece of a text
     if int((spans[1] - spans[0]).sum()) > np.iinfo(np.int32).max:
-        raise UsageError("the texts with replacements are longer than a column of strings may be; use smaller batches")
+        raise UsageError("the replaced texts are too long for one column of strings; use smaller batches")
     joined = strings_of(data, spans[0], spans[1], np.zeros(2 * len(starts), np.uint8))
     offsets = np.frombuffer(joined.buffers()[1], np.int32)
     bounds = np.concatenate([[0], offsets[2 * ends]]).astype(np.int32)

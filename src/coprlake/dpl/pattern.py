@@ -1,16 +1,17 @@
-"""Patterns, compiled.
+"""Compiled patterns.
 
-The language is that of Dynatrace's pattern language as far as it is documented, with these decisions where it is not:
+The language is the Dynatrace Pattern Language as far as it is documented. Where it is not, we decided:
 
-* A match begins at the beginning of the text and need not reach its end. Nothing is tried in two ways: a matcher takes
-  what it takes, and if the next one does not match behind it, the whole does not.
-* LD and DATA end where the next non-optional matcher first matches; LD in front of LD takes the least it may. At the
-  end of a group they look at what follows the group, at the end of what is repeated at nothing: they take the line.
-* Named classes of characters are greedy, as the product is; classes in brackets are one character unless quantified.
-* A repetition that takes nothing ends its group and counts as enough. An export in a repeated group has the last value.
-* Nothing is longer than 4096 characters or repetitions, a quoted string or JSON value than 128000 bytes.
-* A timestamp without a year is the latest that lies at most a day after now, as in `coprlake.intake`; one without a
-  date is of 1970-01-01.
+* A match starts at the start of the text and need not reach its end. There is no backtracking into a matcher: if the
+  next one does not match after it, the sequence does not match.
+* LD and DATA end where the next non-optional matcher first matches; LD before LD takes as little as it may. At the end
+  of a group they look at what follows the group. At the end of a repeated group they look at nothing and take the rest
+  of the line.
+* Named character classes are greedy, as in Dynatrace; classes in brackets match one character unless quantified.
+* An empty repetition ends its group and meets the minimum. An export in a repeated group has the last value.
+* No matcher takes more than 4096 characters or repetitions, no quoted string or JSON value more than 128000 bytes.
+* A timestamp without a year is the latest that is at most a day after now, as in `coprlake.intake`; one without a date
+  is on 1970-01-01.
 """
 
 from functools import lru_cache
@@ -21,12 +22,12 @@ from coprlake.dpl.syntax.pattern_syntax import read_pattern
 
 
 class Pattern:
-    """A pattern that can be run; equal to every other with the same text, and pickled as its text.
+    """A compiled pattern. Patterns with the same text are equal; a pattern is pickled as its text.
 
     Attributes:
-        text: as it was written.
-        exports: what it exports, in order of first appearance.
-        program: what the machine runs.
+        text: the source of the pattern.
+        exports: its exports, in order of first appearance.
+        program: the program that the machine runs.
     """
 
     def __init__(self, text: str) -> None:
@@ -49,5 +50,5 @@ class Pattern:
 
 @lru_cache(maxsize=256)
 def compile_pattern(text: str) -> Pattern:
-    """The pattern with this text; raises `PatternError`."""
+    """Compile a pattern, or return it from a cache; raises `PatternError`."""
     return Pattern(text)

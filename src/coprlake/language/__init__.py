@@ -1,1 +1,1 @@
-"""What does a query say, and how do two engines say the same?"""
+"""Parse and plan queries, and translate them for two engines."""

@@ -1,4 +1,4 @@
-"""From the text of a query to what an engine needs: the plan, what to prune by, and the SQL."""
+"""Compile the text of a query into what an engine needs: the plan, the pruning conditions and the SQL."""
 
 import time
 from collections.abc import Mapping
@@ -23,15 +23,15 @@ from coprlake.language.types import Type, arrow_type
 
 @dataclass
 class Compiled:
-    """A query that is understood.
+    """A compiled query.
 
     Attributes:
-        text: as it was written.
-        tree: its syntax.
+        text: the source of the query.
+        tree: its syntax tree.
         node: its plan.
         fields: the columns of the result, by name.
-        warnings: what the user should be told.
-        seconds: what parsing and planning took.
+        warnings: messages for the user.
+        seconds: the time that parsing and planning took.
     """
 
     text: str
@@ -43,25 +43,25 @@ class Compiled:
 
     @property
     def types(self) -> dict[str, Type]:
-        """Of the columns of the result."""
+        """The types of the result's columns, by name."""
         return {name: value.type for name, value in self.fields.items()}
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the result."""
+        """The Arrow schema of the result."""
         return pa.schema([(name, arrow_type(kind)) for name, kind in self.types.items()])
 
     @cached_property
     def prunings(self) -> dict[Scan, Pruning]:
-        """What the records of each table that is read have to fulfil."""
+        """The conditions to prune each scanned table by."""
         return pruning(self.node)
 
     def pruning_of(self, scan: Scan) -> Pruning:
-        """What the records of a table have to fulfil."""
+        """The conditions to prune the table of a scan by."""
         return self.prunings[scan]
 
     def lowered(self, engine: str) -> Lowered:
-        """The query in the words of an engine."""
+        """The query in the SQL of an engine."""
         return lower(self.node, list(self.fields.values()), engine)
 
 
@@ -73,17 +73,17 @@ def compile_query(
     variables: Mapping[str, Any] | None = None,
     timeframe: tuple[int | None, int | None] = (None, None),
 ) -> Compiled:
-    """Understand a query.
+    """Compile a query.
 
     Args:
         text: the query.
-        tables: tell what columns there are.
-        now: the time that ``now()`` is, in microseconds.
+        tables: finds tables and their columns.
+        now: the value of ``now()``, in microseconds.
         variables: values for ``$names``.
-        timeframe: the time that `fetch` is about, unless it says otherwise; without an end, until now.
+        timeframe: the default timeframe of `fetch`; without an end, it ends now.
 
     Raises:
-        QueryError: the query is wrong, and where.
+        QueryError: the query is invalid; the error says where.
     """
     began = time.perf_counter()
     tree = parse(text)

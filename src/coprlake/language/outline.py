@@ -1,4 +1,4 @@
-"""The syntax tree of a query as indented lines, for people who want to see how it was read."""
+"""The syntax tree of a query as indented lines, to show how it was parsed."""
 
 import json
 import re
@@ -14,9 +14,9 @@ _RESERVED = frozenset({"true", "false", "null", "mod", "and", "or", "xor", "not"
 
 
 def outline(pipeline: syntax.Pipeline) -> list[str]:
-    """The tree, a line for each command, and below it what it is given.
+    """The tree as a line for each command, with its arguments indented below.
 
-    What has nothing but names and constants in it stands on one line.
+    Simple arguments share the line of their command if they fit.
     """
     lines: list[str] = []
     for number, command in enumerate(pipeline.commands):
@@ -39,7 +39,7 @@ def _arguments(arguments: Sequence[Argument]) -> list[str]:
 
 
 def _label(argument: Argument) -> tuple[str, str]:
-    """What stands before and behind the value."""
+    """The text before and after the value."""
     before = f"{argument.name}: " if argument.name else f"{_name(argument.alias.text)} = " if argument.alias else ""
     return before, f" {argument.direction}" if argument.direction else ""
 
@@ -53,7 +53,7 @@ def _argument(argument: Argument) -> list[str]:
 
 
 def _simple_argument(argument: Argument) -> str | None:
-    """The argument on one line, if nothing in it has parts of its own."""
+    """The argument on one line, or None if it is nested too deeply."""
     value = argument.value
     before, behind = _label(argument)
     if isinstance(value, syntax.Group):
@@ -73,7 +73,7 @@ def _node(node: Value) -> list[str]:
 
 
 def _opened(node: Value) -> tuple[str, list[str]]:
-    """The line of a node, and those of what is in it."""
+    """The line of a node, and the lines of its children."""
     if isinstance(node, syntax.Call):
         return f"{node.name}()", _arguments(node.arguments)
     if isinstance(node, syntax.Group):
@@ -98,7 +98,7 @@ def _opened(node: Value) -> tuple[str, list[str]]:
 
 
 def _leaf(node: Value) -> str | None:
-    """A node without parts."""
+    """A node without parts on one line; None for others."""
     if isinstance(node, syntax.Literal):
         return json.dumps(node.value, ensure_ascii=False)
     if isinstance(node, syntax.Duration):
@@ -122,7 +122,7 @@ def _leaf(node: Value) -> str | None:
 
 
 def _flat(node: Value) -> str | None:
-    """A node whose parts have none."""
+    """A node whose parts are all leaves on one line; None for others."""
     if isinstance(node, syntax.Call):
         parts = [_leaf_argument(argument) for argument in node.arguments]
         return f"{node.name}({', '.join(part for part in parts if part)})" if all(parts) else None
@@ -149,7 +149,7 @@ def _unit(node: syntax.Align) -> str:
 
 
 def _name(text: str) -> str:
-    """A name as it has to be written."""
+    """A name, quoted if necessary."""
     if _PLAIN_NAME.fullmatch(text) and text.lower() not in _RESERVED:
         return text
     return "`" + text.replace("\\", "\\\\").replace("`", "\\`") + "`"

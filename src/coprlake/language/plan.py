@@ -1,7 +1,7 @@
-"""The logical plan: typed expressions over columns, and the operations on tables that they stand in.
+"""The logical plan: typed expressions over columns, and the table operations that use them.
 
-A column is known by itself, not by its name: a rename makes no new column of the engine, two fields may differ in case
-only, and no name that a user gave reaches an engine's SQL.
+A column is identified by object, not by name: a rename creates no new column in the engine, two field names may differ
+only in case, and no name that a user chose reaches the engine's SQL.
 """
 
 import itertools
@@ -19,13 +19,13 @@ _numbers = itertools.count()
 
 
 class Column:
-    """A column of a node, and the name that it has in SQL."""
+    """A column of a node; its hint gives its name in SQL."""
 
     __slots__ = ("hint", "number", "type")
 
     def __init__(self, hint: str, type_: Type) -> None:
         self.hint = hint
-        """The field's name when the column was made, for people who read the SQL."""
+        """The field's name when the column was created, to keep the SQL readable."""
         self.type = type_
         self.number = next(_numbers)
 
@@ -41,13 +41,13 @@ class Ref:
 
     @property
     def type(self) -> Type:
-        """Of the column."""
+        """The type of the column."""
         return self.column.type
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A value: text, number, truth, null, or times and durations as numbers."""
+    """A value: a string, number, boolean or null; times and durations are numbers."""
 
     value: Any
     type: Type
@@ -55,12 +55,12 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A function of other expressions.
+    """A function applied to expressions.
 
     Attributes:
-        function: what is done.
-        arguments: to what; None for an optional argument that was not given.
-        type: of the result.
+        function: the function.
+        arguments: its arguments; None for an omitted optional argument.
+        type: the type of the result.
     """
 
     function: "Function"
@@ -70,7 +70,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The element that an expression over each element of an array stands for."""
+    """The current element in the body of a `Lambda`."""
 
     name: str
     type: Type
@@ -81,10 +81,10 @@ class Lambda:
     """An expression over each element of arrays: ``a[] > 2``.
 
     Attributes:
-        array: whose elements.
-        bound: the name for one of them.
-        body: what is computed of it.
-        type: an array of what the body gives.
+        array: the array.
+        bound: the variable for an element.
+        body: the expression to compute for each element.
+        type: an array of the body's type.
     """
 
     array: "Expr"
@@ -95,7 +95,7 @@ class Lambda:
 
 @dataclass(frozen=True, slots=True)
 class InQuery:
-    """Whether the value is among the first column of a query."""
+    """Whether the value is in the first column of a query."""
 
     operand: "Expr"
     node: "Node"
@@ -111,14 +111,14 @@ class Scan:
     """The records of a table.
 
     Attributes:
-        table: what was named: ``logs``, or a path.
+        table: ``logs``, or a path.
         columns: the fields of the table.
-        attributes: the keys of its attributes that were asked for.
-        taken: the names of all its columns, also of those that the language cannot show.
+        attributes: the keys of its attributes that the query uses.
+        taken: the names of all its columns, including those that the language cannot show.
         unshown: the columns that the language has no type for.
-        varying: the columns that are not of one type in all data files.
-        since: of this time and later, in microseconds.
-        until: before this time.
+        varying: the columns whose type differs between data files.
+        since: the earliest time, in microseconds.
+        until: the end of the timeframe, exclusive.
     """
 
     table: str
@@ -133,7 +133,7 @@ class Scan:
 
 @dataclass(eq=False)
 class Values:
-    """Records that stand in the query."""
+    """Records given in the query itself."""
 
     columns: list[Column]
     rows: list[tuple["Expr", ...]]
@@ -149,7 +149,7 @@ class Filter:
 
 @dataclass(eq=False)
 class Project:
-    """Columns computed from those of the input; those of the input stay there to be used."""
+    """Computed columns in addition to those of the input."""
 
     input: "Node"
     columns: dict[Column, Expr]
@@ -166,7 +166,7 @@ class Aggregate:
 
 @dataclass(eq=False)
 class Sort:
-    """A key to sort by: an expression and whether the greatest comes first."""
+    """A key to sort by: an expression, and whether the greatest value comes first."""
 
     expression: Expr
     descends: bool = False
@@ -174,7 +174,7 @@ class Sort:
 
 @dataclass(eq=False)
 class Order:
-    """The records in an order; it lasts as long as what follows keeps it."""
+    """Sorted records; the order lasts as long as later nodes preserve it."""
 
     input: "Node"
     keys: Sequence[Sort]
@@ -182,7 +182,7 @@ class Order:
 
 @dataclass(eq=False)
 class Limit:
-    """The first so many."""
+    """The first `count` records."""
 
     input: "Node"
     count: int
@@ -190,7 +190,7 @@ class Limit:
 
 @dataclass(eq=False)
 class Dedup:
-    """One record for each distinct value of the keys, the first by the order."""
+    """The first record, by `order`, for each distinct value of the keys."""
 
     input: "Node"
     keys: Sequence[Expr]
@@ -199,7 +199,7 @@ class Dedup:
 
 @dataclass(eq=False)
 class Expand:
-    """One record for each element of an array; one with null where there is none."""
+    """One record for each element of an array; one with null if there are no elements."""
 
     input: "Node"
     array: Expr
@@ -209,7 +209,7 @@ class Expand:
 
 @dataclass(eq=False)
 class Union:
-    """The records of both; each of the columns comes from a column of each side, or is null there."""
+    """The records of both sides; each column has one expression for each side."""
 
     left: "Node"
     right: "Node"
@@ -218,7 +218,7 @@ class Union:
 
 @dataclass(eq=False)
 class Join:
-    """Pairs of records for which the condition holds."""
+    """Pairs of records with equal keys."""
 
     left: "Node"
     right: "Node"
@@ -233,15 +233,15 @@ class Series:
     Attributes:
         input: the records.
         keys: the groups.
-        measures: what is computed of the records of a slot.
+        measures: the aggregations over the records of a slot.
         fills: the value of a slot without records, by measure.
-        rates: the time, in nanoseconds, that a measure is given for instead of for its slot.
-        time: which slot a record belongs to.
+        rates: the time, in nanoseconds, that a measure is scaled to instead of its slot.
+        time: the time of a record, which determines its slot.
         bounds: the timeframe and interval; see `timeseries.py`.
-        timeframe: the column that tells from when to when.
-        interval: the column that tells how long a slot is.
-        arrays: the column for each measure.
-        is_nonempty: whether there is a row even without records.
+        timeframe: the column for the start and end.
+        interval: the column for the length of a slot.
+        arrays: the array column of each measure.
+        is_nonempty: whether to return a row even without records.
     """
 
     input: "Node"
@@ -259,13 +259,13 @@ class Series:
 
 @dataclass(frozen=True)
 class SeriesBounds:
-    """When the slots begin and end, as far as that is known before the records are.
+    """The start, end and length of slots, as far as they are known before the query runs.
 
     Attributes:
-        since: the begin; None for that of the records.
-        until: the end; None for that of the records.
-        interval: of a slot, in microseconds; None for the best of about `bins` slots.
-        bins: about so many slots.
+        since: the start; None to take it from the records.
+        until: the end; None to take it from the records.
+        interval: the length of a slot, in microseconds; None to choose one that gives about `bins` slots.
+        bins: the approximate number of slots.
     """
 
     since: int | None
@@ -278,14 +278,14 @@ Node: TypeAlias = Scan | Values | Filter | Project | Aggregate | Order | Limit |
 
 
 def inputs(node: Node) -> tuple[Node, ...]:
-    """What a node works on."""
+    """The input nodes of a node."""
     if isinstance(node, Union | Join):
         return node.left, node.right
     return () if isinstance(node, Scan | Values) else (node.input,)
 
 
 def children(expression: Expr) -> Iterator[Expr]:
-    """What an expression is computed from."""
+    """The direct operands of an expression."""
     if isinstance(expression, Apply):
         yield from (argument for argument in expression.arguments if argument is not None)
     elif isinstance(expression, Lambda):
@@ -296,7 +296,7 @@ def children(expression: Expr) -> Iterator[Expr]:
 
 
 def walk(expression: Expr) -> Iterator[Expr]:
-    """An expression and all in it, each before its parts."""
+    """An expression and all expressions in it, each before its parts."""
     pending = [expression]
     while pending:
         part = pending.pop()
@@ -310,7 +310,7 @@ def columns_of(expression: Expr) -> Iterator[Column]:
 
 
 def nodes(node: Node) -> Iterator[Node]:
-    """A node and all that it works on, each before its inputs."""
+    """A node and all nodes below it, each before its inputs."""
     pending = [node]
     while pending:
         part = pending.pop()
@@ -319,7 +319,7 @@ def nodes(node: Node) -> Iterator[Node]:
 
 
 def queries(node: Node) -> Iterator[Node]:
-    """The queries in brackets that the expressions of a node ask."""
+    """The queries in brackets in the expressions of a node."""
     for expression in expressions(node):
         for part in walk(expression):
             if isinstance(part, InQuery):
@@ -327,7 +327,7 @@ def queries(node: Node) -> Iterator[Node]:
 
 
 def scans(node: Node) -> Iterator[Scan]:
-    """All tables that a plan reads, including those of queries in conditions."""
+    """All scans of a plan, including those in queries within conditions."""
     pending = [node]
     while pending:
         part = pending.pop()
@@ -337,7 +337,7 @@ def scans(node: Node) -> Iterator[Scan]:
 
 
 def expressions(node: Node) -> Iterator[Expr]:
-    """The expressions that stand in a node itself."""
+    """The expressions of a node, without those of its inputs."""
     if isinstance(node, Filter):
         yield node.condition
     elif isinstance(node, Project):
@@ -363,7 +363,7 @@ LiftedT = TypeVar("LiftedT", Aggregate, Order)
 
 
 def lifted(node: LiftedT) -> LiftedT:
-    """The node with queries in brackets computed before it: engines know them in few places only."""
+    """Move subqueries in expressions into a projection before the node: engines allow them in few places."""
     columns: dict[Column, Expr] = {}
 
     def lift(expression: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""The same values under another type: numbers become times again, members get the names that users gave them."""
+"""Change the type of values but not their shape: numbers become times again, members get their user-given names."""
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +9,7 @@ from coprlake.predicate.deciding.moments import microseconds_of
 
 
 def relabeled(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """An array as another type of the same shape; members of records go by their place."""
+    """The array with another type of the same shape; record members are matched by position."""
     if values.type == kind:
         return values
     if isinstance(values, pa.ChunkedArray):
@@ -29,7 +29,7 @@ def relabeled(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def carried(values: pa.Array, kind: Type) -> pa.Array:
-    """A column of a table as engines carry values of a type; members of records go by their place."""
+    """A column of a table in the engines' representation of a type; record members are matched by position."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if kind.kind == "timestamp":
@@ -52,7 +52,7 @@ def carried(values: pa.Array, kind: Type) -> pa.Array:
 
 
 def _with_keys_once(maps: pa.MapArray) -> pa.MapArray:
-    """The maps with the first value of each key: DuckDB takes no map that has a key twice."""
+    """The maps with only the first value of each key: DuckDB rejects maps with duplicate keys."""
     offsets = np.asarray(maps.offsets, np.int64)
     first, last = int(offsets[0]), int(offsets[-1])
     keys, items = maps.keys.slice(first, last - first), maps.items.slice(first, last - first)
@@ -69,7 +69,7 @@ def _with_keys_once(maps: pa.MapArray) -> pa.MapArray:
 
 
 def _with_elements(lists: pa.Array, elements: pa.Array) -> pa.Array:
-    """The same lists, of other elements."""
+    """The lists with their elements replaced."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0)
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
     mask = pc.is_null(lists) if lists.null_count else None

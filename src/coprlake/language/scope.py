@@ -1,4 +1,4 @@
-"""Which fields there are at a place in a pipeline, and what each of them is."""
+"""The fields at a point in a pipeline, and how to compute them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ from coprlake.records import ATTRIBUTES, SCHEMA, is_derived, is_varying
 
 @dataclass
 class Scope:
-    """What a command sees of the one before.
+    """The output of one command as the next one sees it.
 
     Attributes:
-        node: the records.
-        fields: by name, in order.
-        scan: the table whose attributes are fields too; None once the fields were chosen.
-        hidden: attributes that were removed or renamed.
-        order: how the records are sorted, if they are.
+        node: the plan that gives the records.
+        fields: the fields by name, in order.
+        scan: the table whose attributes are also fields; None once fields have been selected.
+        hidden: attributes that were removed, renamed or replaced.
+        order: the sort keys, if the records are sorted.
     """
 
     node: Node
@@ -31,7 +31,7 @@ class Scope:
     order: tuple[Sort, ...] = ()
 
     def find(self, name: str) -> Expr | None:
-        """A field, or an attribute of the table; None if there is no such name."""
+        """A field, or an attribute of the table; None if the name is unknown."""
         found = self.fields.get(name)
         if found is not None:
             return found
@@ -39,7 +39,7 @@ class Scope:
             return None
         if self.scan is not None:
             return attribute(self.scan, name) if ATTRIBUTES in self.scan.columns else None
-        among = self.fields.get(ATTRIBUTES)  # of records that came together from several tables
+        among = self.fields.get(ATTRIBUTES)  # for records combined from several tables
         if among is None or among.type != MAP:
             return None
         return Apply(operators.ENTRY, (among, Constant(name, STRING)), LOOSE)
@@ -49,12 +49,12 @@ class Scope:
         return nearest(name, self.fields)
 
     def closed(self, node: Node, fields: dict[str, Expr]) -> "Scope":
-        """The same records with only these fields."""
+        """A scope with only these fields."""
         return Scope(node, fields, order=self.order)
 
 
 def attribute(scan: Scan, name: str) -> Ref:
-    """A value of the table's attributes: text that may be meant as anything."""
+    """An attribute of the table: a string whose type is left open."""
     column = scan.attributes.get(name)
     if column is None:
         column = scan.attributes[name] = Column(name, LOOSE)
@@ -62,7 +62,7 @@ def attribute(scan: Scan, name: str) -> Ref:
 
 
 def of_table(table: str, schema: pa.Schema, since: int | None, until: int | None) -> Scope:
-    """The fields of a table. A column of the table's own is also looked for among the attributes, as a search does."""
+    """The fields of a table. A column that is not in our schema is also looked up in the attributes, as in a search."""
     varying = frozenset(item.name for item in schema if is_varying(item))
     unshown = tuple(item.name for item in schema if from_arrow(item.type) is None)
     scan = Scan(table, taken=frozenset(schema.names), unshown=unshown, varying=varying, since=since, until=until)
@@ -80,10 +80,10 @@ def of_table(table: str, schema: pa.Schema, since: int | None, until: int | None
 
 
 def of_values(names: Iterable[str], columns: list[Column], rows: list[tuple[Expr, ...]]) -> Scope:
-    """The fields of records that stand in the query."""
+    """The fields of records given in the query itself."""
     return Scope(Values(columns, rows), dict(zip(names, map(Ref, columns), strict=True)))
 
 
 def missing() -> Expr:
-    """The value of a field that is not there."""
+    """The value of a missing field: null."""
     return Constant(None, NULL)

@@ -1,4 +1,4 @@
-"""The slots of time that `makeTimeseries` counts in."""
+"""The time slots of `makeTimeseries`."""
 
 from typing import Final
 
@@ -11,13 +11,13 @@ STEPS: Final = (
     *(minutes * MINUTE for minutes in (1, 2, 3, 5, 10, 15, 30)),
     *(hours * HOUR for hours in (1, 2, 3, 4, 6, 8, 12, 24)),
 )
-"""The intervals that are taken when none is given, in microseconds; longer ones are whole days."""
+"""The default intervals to choose from, in microseconds; longer ones are whole days."""
 MOST_SLOTS: Final = 1500
 DEFAULT_BINS: Final = 120
 
 
 def slots(bounds: SeriesBounds) -> tuple[int, int, int] | None:
-    """The begin, interval and number of slots; None if they depend on the records."""
+    """The start, interval and number of slots; None if they depend on the records."""
     if bounds.since is None or bounds.until is None:
         return None
     interval = bounds.interval

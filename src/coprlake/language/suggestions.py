@@ -1,11 +1,11 @@
-"""The nearest of the words that would have been right."""
+"""Suggest known words for misspelled ones."""
 
 import difflib
 from collections.abc import Iterable
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known word that this one was probably meant to be; more likely with a higher `cutoff`."""
+    """The known word most similar to `word`, or None; a higher `cutoff` demands more similarity."""
     words = {name.lower(): name for name in known}
     lowered = word.lower()
     if lowered in words:
@@ -15,6 +15,6 @@ def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """``; did you mean x?``, or nothing."""
+    """``; did you mean x?``, or an empty string."""
     found = nearest(word, known)
     return f"; did you mean {found}?" if found else ""

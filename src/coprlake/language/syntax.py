@@ -1,6 +1,6 @@
-"""The syntax tree of a query: what was written, and where.
+"""The syntax tree of a query.
 
-Every node knows its place in the text, so that whatever is found wrong later can be pointed at.
+Every node has its span in the text, so that later errors can point to it.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Scalar: TypeAlias = str | int | float | bool | None
 
 
 class Span(NamedTuple):
-    """From this character to before that one."""
+    """A range of characters, without `end`."""
 
     start: int
     end: int
@@ -19,7 +19,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A text, number, truth value or null."""
+    """A string, number, boolean or null."""
 
     value: Scalar
     span: Span
@@ -27,7 +27,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """So many of a unit: ``2h``."""
+    """A count and a unit: ``2h``."""
 
     count: int
     unit: str
@@ -44,7 +44,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """``$name``: a value that comes with the query, not in its text."""
+    """``$name``: a value that is passed along with the query."""
 
     name: str
     span: Span
@@ -60,7 +60,7 @@ class Minus:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """Two operands and what stands between them: arithmetic, comparison, or ``~``."""
+    """Two operands and the operator between them: arithmetic, comparison, or ``~``."""
 
     operator: str
     left: "Expression"
@@ -70,7 +70,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Align:
-    """A time rounded down to a unit: ``now()@d``; without a time it is now."""
+    """A time rounded down to a unit: ``now()@d``; the default time is now."""
 
     operand: "Expression | None"
     count: int
@@ -106,7 +106,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An element of an array, a member of a record; without a key, each element in turn."""
+    """An element of an array or a member of a record; without a key, each element in turn."""
 
     operand: "Expression"
     key: "Expression | None"
@@ -115,14 +115,14 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What stands between two commas.
+    """An argument of a command or function.
 
     Attributes:
         value: the expression, group or block.
-        name: of a named argument, as in ``by:{source}``.
-        alias: the field that the value is given to, as in ``n = count()``.
+        name: the name of a named argument, as in ``by:{source}``.
+        alias: the field that the value is assigned to, as in ``n = count()``.
         direction: ``asc`` or ``desc``.
-        span: its place.
+        span: its position in the text.
     """
 
     value: "Value"
@@ -169,7 +169,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Commands, each working on what the one before it gives."""
+    """Commands, each of which works on the output of the one before."""
 
     commands: tuple[Command, ...]
     span: Span

@@ -1,4 +1,4 @@
-"""What a query has to know of the tables that it names."""
+"""How a query finds the tables that it names."""
 
 from collections.abc import Callable
 from typing import Any, Final, Protocol
@@ -6,11 +6,11 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 
 LOGS: Final = "logs"
-"""The name of the table that a query is asked of."""
+"""The name of the table that a query runs on."""
 
 
 class Tables(Protocol):
-    """Finds tables by what stands behind ``fetch``."""
+    """Finds tables by the name after ``fetch``."""
 
     def schema(self, name: str, fail: Callable[[str], Any]) -> pa.Schema:
-        """The columns of a table, a derived day marked so; `fail` is told what is wrong with the name."""
+        """The columns of a table, with a derived day marked; `fail` gets the problem if the name is invalid."""

@@ -1,4 +1,4 @@
-"""Points in time and lengths of time as numbers: microseconds since 1970, nanoseconds, months."""
+"""Times and durations as numbers: microseconds since 1970, nanoseconds, months."""
 
 import calendar
 import re
@@ -25,25 +25,25 @@ _FACTORS: Final = {"h": 24, "m": 60, "s": 60, "ms": 1000, "us": 1000, "ns": 1000
 
 @dataclass(frozen=True, slots=True)
 class Months:
-    """A length of time that is not the same everywhere in the calendar."""
+    """A duration in months, whose length depends on the calendar."""
 
     count: int
 
 
 def length(count: int, unit: str) -> int | Months:
-    """A duration as nanoseconds, or as months."""
+    """A duration in nanoseconds, or in months."""
     return Months(count * MONTHS[unit]) if unit in MONTHS else count * NANOSECONDS[unit]
 
 
 def add(moment: int, duration: int | Months, sign: int = 1) -> int:
-    """A time (microseconds) so much later."""
+    """A time (in microseconds) plus a duration, or minus it if `sign` is -1."""
     if isinstance(duration, Months):
         return add_months(moment, sign * duration.count)
     return moment + sign * duration // 1000
 
 
 def add_months(moment: int, months: int) -> int:
-    """The same day and time in another month, or its last day."""
+    """The same day and time in another month, or that month's last day."""
     when = as_datetime(moment)
     year, month = divmod(when.year * 12 + when.month - 1 + months, 12)
     if not 1 <= year <= 9999:
@@ -58,13 +58,13 @@ def as_datetime(moment: int) -> datetime:
 
 
 def as_microseconds(when: datetime) -> int:
-    """A datetime as microseconds; without a zone it is UTC."""
+    """A datetime as microseconds; UTC if it has no zone."""
     when = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
     return (when - _EPOCH) // timedelta(microseconds=1)
 
 
 def check_alignment(count: int, unit: str) -> str | None:
-    """What is wrong with rounding to so many of a unit, or None."""
+    """The problem with rounding to `count` units, or None."""
     whole = _FACTORS.get(unit)
     if count == 1:
         return None
@@ -74,7 +74,7 @@ def check_alignment(count: int, unit: str) -> str | None:
 
 
 def fixed_step(count: int, unit: str) -> tuple[int, int] | None:
-    """Rounding to a unit of fixed length: its microseconds, and a time at which one begins. None for months."""
+    """The step to round to, in microseconds, and a time at which a step starts; None for months."""
     if unit in MONTHS:
         return None
     if unit.startswith("w"):
@@ -84,7 +84,7 @@ def fixed_step(count: int, unit: str) -> tuple[int, int] | None:
 
 
 def align(moment: int, count: int, unit: str) -> int:
-    """A time rounded down."""
+    """Round a time down to `count` units."""
     step = fixed_step(count, unit)
     if step is not None:
         return moment - (moment - step[1]) % step[0]
@@ -95,7 +95,7 @@ def align(moment: int, count: int, unit: str) -> int:
 
 
 def parse_time(text: str) -> int | None:
-    """A time in ISO format as microseconds; None if it is not one."""
+    """Parse a time in ISO format to microseconds; None if it is not valid."""
     try:
         return as_microseconds(datetime.fromisoformat(text.strip()))
     except (ValueError, OverflowError):
@@ -103,7 +103,7 @@ def parse_time(text: str) -> int | None:
 
 
 def parse_timeframe(text: str) -> tuple[int, int] | None:
-    """``begin/end``, both in ISO format."""
+    """Parse ``start/end``, both in ISO format; None if it is not valid."""
     found = _SPAN.fullmatch(text)
     if found is None:
         return None

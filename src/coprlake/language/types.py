@@ -1,8 +1,8 @@
-"""The types of the language, and how each travels through an engine.
+"""The types of the language, and how engines represent them.
 
-Engines differ in their times, intervals and addresses, so these travel as what both have in common: a time is the
-number of microseconds since 1970, a duration the number of nanoseconds, an address its text. What comes out is given
-its Arrow type at the end (`arrow_type`).
+Engines differ in their times, intervals and addresses, so these are represented by what both have in common: a time is
+the number of microseconds since 1970, a duration the number of nanoseconds, an address its text. Results get their
+Arrow type at the end (`arrow_type`).
 """
 
 import re
@@ -22,14 +22,14 @@ _PLAIN = re.compile("[a-z][a-z0-9]*")
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """What is known of a value before the query runs.
+    """The static type of a value.
 
     Attributes:
-        kind: what it is.
-        element: of an array.
-        members: of a record, in their order.
-        is_loose: a text that nobody gave a type to, as an attribute is: compared with a number it is taken for one, and
-            as a piece of JSON it has members.
+        kind: the kind of type.
+        element: the element type of an array.
+        members: the names and types of a record's members, in order.
+        is_loose: a string whose type is left open, such as an attribute: compared with a number it is read as a number,
+            and if it is JSON it has members.
     """
 
     kind: Kind
@@ -46,7 +46,7 @@ class Type:
 
     @property
     def is_number(self) -> bool:
-        """Whether it can be counted with."""
+        """Whether it is numeric."""
         return self.kind in ("long", "double")
 
     @property
@@ -69,17 +69,17 @@ TIMEFRAME: Final = Type("record", members=(("start", TIMESTAMP), ("end", TIMESTA
 
 
 def array(element: Type) -> Type:
-    """An array of these."""
+    """An array type."""
     return Type("array", element=element)
 
 
 def record(members: tuple[tuple[str, Type], ...]) -> Type:
-    """A record of these."""
+    """A record type."""
     return Type("record", members=members)
 
 
 def common_type(left: Type, right: Type) -> Type | None:
-    """The type that values of both can be brought to; None if there is none."""
+    """The type that values of both types convert to; None if there is none."""
     if left == right:
         return left
     if left.kind == "null":
@@ -114,7 +114,7 @@ def _common_record(left: Type, right: Type) -> Type | None:
 
 
 def from_arrow(kind: pa.DataType) -> Type | None:
-    """The type of a column; None for one that the language cannot show."""
+    """The type of an Arrow column; None if the language cannot show it."""
     types = pa.types
     if types.is_dictionary(kind):
         return from_arrow(kind.value_type)
@@ -124,7 +124,7 @@ def from_arrow(kind: pa.DataType) -> Type | None:
         return BOOLEAN
     if types.is_integer(kind) and not types.is_uint64(kind):
         return LONG
-    if types.is_floating(kind) or types.is_decimal(kind) or types.is_uint64(kind):  # which may not fit into a long
+    if types.is_floating(kind) or types.is_decimal(kind) or types.is_uint64(kind):  # may not fit in a long
         return DOUBLE
     if types.is_timestamp(kind) or types.is_date(kind):
         return TIMESTAMP
@@ -160,12 +160,12 @@ _CARRIED: Final[dict[Kind, pa.DataType]] = {"timestamp": pa.int64(), "duration":
 
 
 def arrow_type(kind: Type) -> pa.DataType:
-    """The type that users see."""
+    """The Arrow type that users see."""
     return _arrow(kind, {})
 
 
 def carried_type(kind: Type) -> pa.DataType:
-    """The type inside of an engine."""
+    """The Arrow type within an engine."""
     return _arrow(kind, _CARRIED)
 
 
@@ -181,7 +181,7 @@ def _arrow(kind: Type, instead: dict[Kind, pa.DataType]) -> pa.DataType:
 
 
 def member_names(kind: Type) -> list[str]:
-    """The names of a record's members inside of an engine, where case does not count and some signs mean something."""
+    """The names of a record's members within an engine, where case is ignored and some characters are special."""
     seen: set[str] = set()
     names = []
     for i, (name, _) in enumerate(kind.members):
@@ -192,5 +192,5 @@ def member_names(kind: Type) -> list[str]:
 
 
 def tight(kind: Type) -> Type:
-    """The type once it is settled that a text is a text."""
+    """The same type, not loose."""
     return replace(kind, is_loose=False) if kind.is_loose else kind

@@ -1,1 +1,1 @@
-"""From the tree of a pattern to the program that the machine runs."""
+"""Compile the tree of a pattern into a program for the machine."""

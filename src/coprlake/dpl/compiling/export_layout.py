@@ -1,7 +1,7 @@
 """Where exports go: the columns of a pattern, and the tables that their rows belong to.
 
-Table 0 has a row for each text. What ARRAY and KVP repeat has a table of its own, with a row for each repetition. A
-column is filled from *sites*: the places in the pattern that export it.
+Table 0 has a row for each text. Each ARRAY and KVP has its own table, with a row for each repetition. A column is
+filled from *sites*: the places in the pattern that export it.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from coprlake.dpl.syntax.tree import (
 from coprlake.errors import PatternError
 
 KEY, VALUE = "key", "value"
-"""The columns of the table of a KVP."""
+"""The columns of a KVP table."""
 
 
 @dataclass
@@ -33,10 +33,10 @@ class Column:
     """A value that a pattern exports.
 
     Attributes:
-        number: by which sites name it.
-        table: whose rows it has a value for.
-        children: of a record, the fields; of an array, its elements as ``""``; of a map, keys and values.
-        opened: of an array or map, the table of its elements, and the column that opens a row of it.
+        number: identifies it in sites.
+        table: the table that it belongs to.
+        children: the fields of a record, the elements of an array (named ``""``), the keys and values of a map.
+        opened: for an array or map, the table of its elements and the column whose events open a row of it.
     """
 
     number: int
@@ -72,20 +72,20 @@ def type_of(node: Node) -> ExportType:
 def _record(alternatives: "list[Sequence] | tuple[Sequence, ...]", node: Node) -> ExportType:
     fields = named_types(alternatives)
     if not fields:
-        raise PatternError("a record has at least one export in it", node.offset)
+        raise PatternError("a record needs at least one export in it", node.offset)
     return ExportType("record", fields=tuple(fields.items()))
 
 
 def element_of(matcher: Array, node: Node) -> ExportType:
-    """The one export of the body, or a record of all."""
+    """The type of the only export of the body, or a record of all of them."""
     fields = named_types([matcher.body])
     if not fields:
-        raise PatternError("ARRAY exports what its body does, so that needs an export", node.offset)
+        raise PatternError("the body of ARRAY needs an export", node.offset)
     return next(iter(fields.values())) if len(fields) == 1 else ExportType("record", fields=tuple(fields.items()))
 
 
 def named_types(alternatives: "list[Sequence] | tuple[Sequence, ...]") -> dict[str, ExportType]:
-    """What alternatives export into the scope that they stand in, in order of first appearance."""
+    """The names and types that alternatives export into their scope, in order of first appearance."""
     out: dict[str, ExportType] = {}
     for sequence in alternatives:
         here: dict[str, ExportType] = {}
@@ -114,11 +114,11 @@ def _exports_of(node: Node) -> dict[str, ExportType]:
     elif isinstance(matcher, Group):
         named_types(matcher.alternatives)
     if node.look and inner:
-        raise PatternError("a lookaround exports nothing, and neither does what is in it", node.offset)
+        raise PatternError("a lookaround exports nothing; remove the exports in it", node.offset)
     if node.export is None:
         return inner
     if isinstance(matcher, Json) and matcher.flat:
-        raise PatternError("with flat=true the members are exported, not the object", node.offset)
+        raise PatternError("with flat=true only the members are exported, not the object", node.offset)
     if node.export in inner:
         raise PatternError(f"{node.export} is exported twice; only alternatives may share a name", node.offset)
     return {node.export: type_of(node), **inner}
@@ -133,7 +133,7 @@ def _check_pairs(matcher: Pairs, node: Node) -> None:
 
 
 class Layout:
-    """Hands out columns and tables, each with a number."""
+    """Numbers columns and tables."""
 
     def __init__(self) -> None:
         self.column_count = 0
@@ -144,7 +144,7 @@ class Layout:
         return self.column_count - 1
 
     def column(self, name: str, kind: ExportType, table: int) -> Column:
-        """A new column with all that it consists of."""
+        """A new column and its children."""
         made = Column(self._number(), name, kind, table)
         if kind.kind == "record":
             made.children = {field: self.column(field, of, table) for field, of in kind.fields}
@@ -157,12 +157,12 @@ class Layout:
         return made
 
     def scope(self, alternatives: "list[Sequence] | tuple[Sequence, ...]", table: int) -> dict[str, Column]:
-        """The columns of what alternatives export."""
+        """New columns for the exports of alternatives, by name."""
         return {name: self.column(name, kind, table) for name, kind in named_types(alternatives).items()}
 
 
 def scope_within(column: Column, matcher: Array | Pairs | Group | Json) -> dict[str, Column]:
-    """The columns that names mean in the body of an array, a map or a record."""
+    """The columns of the exports in the body of an array, map or record, by name."""
     if isinstance(matcher, Pairs):
         names = named_types([matcher.body])
         return {name: column.children[KEY if name == KEY else VALUE] for name in names}

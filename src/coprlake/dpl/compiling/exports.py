@@ -1,4 +1,4 @@
-"""What a pattern exports: names and types, and the Arrow types that carry them."""
+"""The exports of a pattern: names, types and their Arrow types."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -23,9 +23,9 @@ class ExportType:
 
     Attributes:
         kind: string, long, double, boolean, ip (text as written, IPv6 in lower case), timestamp (microseconds since
-            1970, UTC), json (the text of a value), map (of texts), array or record.
-        of: what an array consists of.
-        fields: what a record consists of.
+            1970, UTC), json (the text of a value), map (of strings), array or record.
+        of: the type of the elements of an array.
+        fields: the names and types of the fields of a record.
     """
 
     kind: str

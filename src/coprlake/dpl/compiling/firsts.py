@@ -1,4 +1,4 @@
-"""With which bytes may a match begin? So that LD asks a matcher only at places where it has a chance."""
+"""The bytes that a match may start with, so that LD tries a matcher only where it can match."""
 
 from coprlake.dpl.compiling.opcodes import MAY_MATCH, TABLE_WIDTH
 from coprlake.dpl.syntax import time_formats as formats
@@ -40,7 +40,7 @@ def _table(starts: bytes) -> bytearray:
 
 
 def anything() -> bytearray:
-    """A match may begin with any character, and at the end of the text."""
+    """A table for a match that may start with any character or at the end of the text."""
     table = _table(bytes(byte for byte in range(256) if not 0x80 <= byte < 0xC0))
     table[_END] = MAY_MATCH
     return table
@@ -51,7 +51,7 @@ def _union(tables: list[bytearray]) -> bytearray:
 
 
 def of_chars(matcher: Chars) -> bytearray:
-    """The bytes that begin a character of the set; those beyond ASCII are not told apart."""
+    """The first bytes of the characters in the set; if it goes beyond ASCII, all lead bytes."""
     table = bytearray(TABLE_WIDTH)
     for low, high in matcher.ranges:
         for byte in range(low, min(high, 127) + 1):
@@ -109,12 +109,12 @@ def _of_matcher(node: Node) -> bytearray:
 
 
 def of_node(node: Node) -> bytearray:
-    """A table with `MAY_MATCH` for each byte that a match may begin with, and at the end for an empty match."""
+    """A table with `MAY_MATCH` for each byte that a match may start with, and for the end if a match may be empty."""
     return anything() if node.look or may_be_absent(node) else _of_matcher(node)
 
 
 def of_sequence(sequence: Sequence) -> bytearray:
-    """The same for a sequence: what is never empty comes first, or anything may."""
+    """The table of a sequence: the union up to the first node that is never empty, or anything if there is none."""
     tables: list[bytearray] = []
     for node in sequence:
         tables.append(_of_matcher(node) if not node.look else anything())

@@ -1,8 +1,8 @@
-"""From the tree of a pattern to the program that the machine runs.
+"""Compile the tree of a pattern into a program for the machine.
 
-A sequence is its matchers one behind the other. What LD has to find is the next non-optional matcher by itself: a leaf
-is asked directly, anything else is a subroutine that exports nothing. Subroutines and tables are shared, so that the
-program grows with the pattern and not with the ways to look at it.
+A sequence is compiled matcher by matcher. LD looks for the next non-optional matcher alone: a leaf is tried directly,
+anything else becomes a subroutine that exports nothing. Subroutines and tables are shared, so that the size of the
+program is proportional to that of the pattern.
 """
 
 import struct
@@ -47,16 +47,16 @@ _DATES: Final = frozenset({formats.MONTH, formats.MONTH_NAME, formats.MONTH_FULL
 _SIMPLE: Final = (Literal, Chars, Integer, Real, Boolean, Address, Moment, Quoted, Anchor, Enumeration, Uuid, Card)
 
 Scope = dict[str, Column] | None
-"""What names of exports mean; None where nothing is exported."""
+"""The columns of exports by name; None where nothing is exported."""
 
 
 class Code(NamedTuple):
-    """A program, as kernels read it."""
+    """A program in the form that kernels read."""
 
     rows: npt.NDArray[np.int64]  # see `opcodes`
-    pool: npt.NDArray[np.uint8]  # texts
-    tables: npt.NDArray[np.uint8]  # what begins with which byte; the last is that of the whole pattern
-    ranges: npt.NDArray[np.int64]  # characters beyond ASCII, first and last in turn
+    pool: npt.NDArray[np.uint8]  # the bytes of literals, names and other constants
+    tables: npt.NDArray[np.uint8]  # see `firsts`; the last is that of the whole pattern
+    ranges: npt.NDArray[np.int64]  # characters beyond ASCII: first and last of each range
 
 
 class Site(NamedTuple):
@@ -69,14 +69,14 @@ class Site(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Follow:
-    """What comes next and has to match, and what comes behind that."""
+    """The next node that must match, and what follows it."""
 
     node: Node
     then: "Follow | None"
 
 
 class Program(NamedTuple):
-    """A pattern, ready to run."""
+    """A compiled pattern."""
 
     code: Code
     sites: tuple[Site, ...]
@@ -85,7 +85,7 @@ class Program(NamedTuple):
 
 
 def _is_leaf(node: Node) -> bool:
-    """Whether one instruction matches it."""
+    """Whether a single instruction matches the node."""
     matcher = node.matcher
     plain_json = isinstance(matcher, Json) and matcher.members is None
     return not node.look and (isinstance(matcher, (*_SIMPLE, Data)) or plain_json)
@@ -98,13 +98,13 @@ class _Compiler:
         self.tables: dict[bytes, int] = {}
         self.ranges: list[int] = []
         self.sites: list[Site] = []
-        self.late: list[Callable[[], None]] = []  # leaves and fields that stand behind the code
+        self.late: list[Callable[[], None]] = []  # emit or complete rows after the code
         self.follows: dict[tuple[Sequence, Follow | None], list[Follow | None]] = {}
         self.routines: dict[tuple[Node, Follow | None], list[list[int]]] = {}
         self.queue: list[tuple[Follow, list[list[int]]]] = []
 
     def emit(self, code: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0, *, site: int = -1) -> list[int]:
-        """A new row, to be changed where it is not complete yet."""
+        """Append a row and return it, so that it can be completed later."""
         row = [code, site, 0, 0, a, b, c, d, 0]
         self.rows.append(row)
         if len(self.rows) > _MOST_ROWS:
@@ -112,11 +112,11 @@ class _Compiler:
         return row
 
     def here(self) -> int:
-        """The row that comes next."""
+        """The index of the next row."""
         return len(self.rows)
 
     def text(self, data: bytes) -> int:
-        """Where a text is in the pool."""
+        """The offset of `data` in the pool; appended if it is not there yet."""
         place = self.pool.find(data)
         if place < 0:
             place = len(self.pool)
@@ -124,11 +124,11 @@ class _Compiler:
         return place
 
     def table(self, table: bytearray) -> int:
-        """The number of a table."""
+        """The number of a table; added if it is new."""
         return self.tables.setdefault(bytes(table), len(self.tables))
 
     def site(self, node: Node, scope: Scope) -> int:
-        """The number of the site that a node is, or -1."""
+        """The number of a new site for the export of a node, or -1 if it exports nothing."""
         if scope is None or node.export not in scope:
             return -1
         matcher = node.matcher
@@ -144,12 +144,12 @@ class _Compiler:
         return self.new_site(scope[node.export].number, decoding, zone)
 
     def new_site(self, column: int, decoding: int = op.AS_IS, zone: str | None = None) -> int:
-        """The number of a new site."""
+        """Add a site and return its number."""
         self.sites.append(Site(column, decoding, zone))
         return len(self.sites) - 1
 
     def group(self, alternatives: tuple[Sequence, ...], scope: Scope, follow: Follow | None) -> None:
-        """The leftmost alternative that matches."""
+        """Compile alternatives, of which the leftmost match wins."""
         commits = []
         for sequence in alternatives[:-1]:
             choice = self.emit(op.CHOICE)
@@ -161,12 +161,12 @@ class _Compiler:
             commit[op.A] = self.here()
 
     def sequence(self, sequence: Sequence, scope: Scope, follow: Follow | None) -> None:
-        """One node behind the other."""
+        """Compile the nodes of a sequence in order."""
         for node, behind in zip(sequence, self._follows(sequence, follow), strict=True):
             self.node(node, scope, behind)
 
     def _follows(self, sequence: Sequence, follow: Follow | None) -> list[Follow | None]:
-        """What has to match behind each node. The same object for the same question: subroutines are known by it."""
+        """What must match after each node. The same arguments give the same objects, which key subroutines."""
         key = (sequence, follow)
         if key not in self.follows:
             out: list[Follow | None] = []
@@ -178,7 +178,7 @@ class _Compiler:
         return self.follows[key]
 
     def node(self, node: Node, scope: Scope, follow: Follow | None) -> None:
-        """A node with all around it."""
+        """Compile a node with its lookaround, quantifier and export."""
         if node.look:
             self._look(node)
         elif isinstance(node.matcher, Data):
@@ -232,7 +232,7 @@ class _Compiler:
             name = member.export.encode()
             row = self.emit(op.MEMBER, self.text(name), len(name))
             whole = isinstance(member.matcher, Json | Quoted)
-            row[op.D] = 0 if whole else 1  # other matchers look into the quotes of a string
+            row[op.D] = 0 if whole else 1  # other matchers match the text between the quotes of a string
             self.node(member, scope, None)
             self.emit(op.MEMBER_END)
             row[op.C] = self.here()
@@ -282,7 +282,7 @@ class _Compiler:
         self.leaf(node, self.emit(op.LEAF))
 
     def _routine(self, follow: Follow) -> list[list[int]]:
-        """The calls of the subroutine for what follows, to be completed when it has its place."""
+        """The CALL rows of the subroutine for `follow`; their targets are set once it is placed."""
         key = (follow.node, follow.then)
         if key not in self.routines:
             self.routines[key] = []
@@ -290,7 +290,7 @@ class _Compiler:
         return self.routines[key]
 
     def finish(self) -> None:
-        """Put behind the code what it refers to."""
+        """Append the subroutines, leaves and fields that the code refers to."""
         while self.queue or self.late:
             if self.queue:
                 follow, calls = self.queue.pop()
@@ -302,7 +302,7 @@ class _Compiler:
                 self.late.pop(0)()
 
     def leaf(self, node: Node, row: list[int]) -> None:
-        """Complete the row of a leaf."""
+        """Fill in the row of a leaf."""
         matcher = node.matcher
         counted = isinstance(matcher, Literal | Chars | Data)
         row[op.OPTIONAL] = int(node.optional or (node.least == 0 and not counted))
@@ -368,7 +368,7 @@ def _bits(number: float) -> int:
 
 
 def compile_tree(tree: Group) -> Program:
-    """The program of a pattern."""
+    """Compile the tree of a pattern."""
     layout = Layout()
     scope = layout.scope(tree.alternatives, 0)
     compiler = _Compiler()

@@ -1,1 +1,1 @@
-"""From the text of a pattern to its tree."""
+"""Parse the text of a pattern into a tree."""

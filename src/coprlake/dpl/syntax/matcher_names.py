@@ -1,4 +1,4 @@
-"""The matchers that a pattern may name, and what each is without further configuration."""
+"""The matchers that a pattern can name, with their default settings."""
 
 from difflib import get_close_matches
 from typing import Final
@@ -27,7 +27,7 @@ _INFINITY: Final = float("inf")
 
 
 def merged(ranges: list[tuple[int, int]]) -> Ranges:
-    """The same characters in ranges that are ascending and apart."""
+    """The same characters in ascending ranges with gaps between them."""
     out: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if out and low <= out[-1][1] + 1:
@@ -38,7 +38,7 @@ def merged(ranges: list[tuple[int, int]]) -> Ranges:
 
 
 def negated(ranges: Ranges) -> Ranges:
-    """All other characters."""
+    """All characters outside the ranges."""
     edges = [-1, *(edge for low, high in ranges for edge in (low - 1, high + 1)), LAST_CHARACTER + 1]
     bounds = [edges[0] + 1, *edges[1:-1], edges[-1] - 1]
     return tuple((low, high) for low, high in zip(bounds[::2], bounds[1::2], strict=True) if low <= high)
@@ -66,7 +66,7 @@ CLASSES: Final[dict[str, Ranges]] = {
     "CNTRL": _set("\0\x1f", "\x7f"),
     "ASCII": _set("\0\x7f"),
 }
-"""Named sets of characters, as C has them: of ASCII alone, except for NSPACE."""
+"""Named character classes, as in C: ASCII only, except for NSPACE."""
 
 _INT: Final = Integer(-(1 << 31), (1 << 31) - 1)
 _LONG: Final = Integer(-(1 << 63), (1 << 63) - 1)
@@ -120,15 +120,15 @@ MATCHERS: Final[dict[str, Matcher]] = {
     "UUIDSTRING": Uuid(),
     "CREDITCARD": Card(),
 }
-"""Matchers that stand alone. A hexadecimal INT is a number without a sign, a LONG is in two's complement."""
+"""Matchers without a body. A hexadecimal INT is unsigned; a hexadecimal LONG is in two's complement."""
 
 WITH_BODY: Final = frozenset({"KVP", "ARRAY", "STRUCTURE", "ENUM"})
-"""Matchers that say in braces what they consist of."""
+"""Matchers with a body in braces."""
 SILENT: Final = frozenset({"EOL", "LF", "CR", "EOLWIN", "WINEOL", "BOS", "BOF", "MOS", "EOS", "EOF"})
 """Matchers that export nothing."""
 
 
 def nearest(word: str) -> str:
-    """``; did you mean IPADDR?``, or nothing if no matcher is like the word."""
+    """``; did you mean IPADDR?``, or an empty string if no matcher resembles the word."""
     close = get_close_matches(word.upper(), [*MATCHERS, *WITH_BODY], 1)
     return f"; did you mean {close[0]}?" if close else ""

@@ -1,4 +1,4 @@
-"""The characters of a pattern: names, quoted texts, sets of characters, and the blanks and comments between them."""
+"""Scan a pattern: names, quoted strings, character sets, and the blanks and comments between them."""
 
 import re
 from typing import Final
@@ -18,20 +18,20 @@ _HEX_LENGTHS: Final = {"x": 2, "u": 4}
 
 
 class Scanner:
-    """A place in the text of a pattern. What it `takes` it goes past; it never stands in a gap that it was told to."""
+    """A position in the text of a pattern, and methods that read from there and move past what they read."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
 
     def error(self, expected: str, at: int | None = None) -> PatternError:
-        """What was expected here, and what is there."""
+        """An error that says what was expected here and what was found."""
         place = self.at if at is None else at
         found = repr(self.text[place]) if place < len(self.text) else "the end"
         return PatternError(f"expected {expected}, found {found}", place)
 
     def skip_gap(self, *, commas: bool = False) -> None:
-        """Go to the next character that means something."""
+        """Skip blanks and comments, and commas if asked."""
         gap = (_GAP_AND_COMMAS if commas else _GAP).match(self.text, self.at)
         assert gap
         self.at = gap.end()
@@ -39,27 +39,27 @@ class Scanner:
             raise PatternError("this comment is not closed", self.at)
 
     def peek(self) -> str:
-        """The character here, or nothing at the end."""
+        """The next character, or an empty string at the end."""
         return self.text[self.at : self.at + 1]
 
     def sees(self, mark: str) -> bool:
-        """Whether the text goes on so."""
+        """Whether `mark` comes next."""
         return self.text.startswith(mark, self.at)
 
     def takes(self, mark: str) -> bool:
-        """Go past a mark if it is here."""
+        """Move past `mark` if it comes next, and return whether it did."""
         found = self.sees(mark)
         self.at += len(mark) if found else 0
         return found
 
     def take(self, mark: str, what: str) -> None:
-        """Go past a mark that has to be here, gaps aside."""
+        """Skip a gap and move past `mark`; an error says that `what` was expected."""
         self.skip_gap()
         if not self.takes(mark):
             raise self.error(what)
 
     def looking_at(self, pattern: str) -> bool:
-        """Whether a regular expression matches here."""
+        """Whether the regular expression matches at this position."""
         return re.compile(pattern).match(self.text, self.at) is not None
 
     def _matched(self, pattern: re.Pattern[str], what: str) -> str:
@@ -70,20 +70,20 @@ class Scanner:
         return match[0]
 
     def word(self, what: str) -> str:
-        """The word here."""
+        """Read a word."""
         return self._matched(_WORD, what)
 
     def integer(self) -> int:
-        """The whole number here."""
+        """Read a whole number."""
         return int(self._matched(_INTEGER, "a whole number"))
 
     def number(self) -> float:
-        """The number here; an int if it is written as one."""
+        """Read a number; an int if it is written as one."""
         written = self._matched(_NUMBER, "a number")
         return int(written) if _INTEGER.fullmatch(written) else float(written)
 
     def name(self) -> str:
-        """The name of an export, plain or quoted."""
+        """Read the name of an export, plain or quoted."""
         if self.peek() in ("'", '"'):
             start = self.at
             name = self.quoted()
@@ -93,7 +93,7 @@ class Scanner:
         return self._matched(_NAME, "the name of an export")
 
     def quoted(self) -> str:
-        """The text between two quotes, escapes undone."""
+        """Read a quoted string and resolve its escapes."""
         start, quote = self.at, self.peek()
         self.at += 1
         out: list[str] = []
@@ -105,7 +105,7 @@ class Scanner:
         return "".join(out)
 
     def _character(self) -> str:
-        """The character here, or the one that an escape stands for."""
+        """Read one character, or the escape sequence for one."""
         letter = self.peek()
         self.at += 1
         if letter != "\\" or self.at >= len(self.text):
@@ -119,12 +119,12 @@ class Scanner:
             self.at += len(digits)
             letter = chr(int(digits, 16))
             if "\ud800" <= letter <= "\udfff":
-                raise PatternError("half of a surrogate pair is no character", self.at - len(digits))
+                raise PatternError("half of a surrogate pair is not a valid character", self.at - len(digits))
             return letter
         return _ESCAPES.get(letter, letter)
 
     def char_set(self) -> Ranges:
-        """The characters of ``[a-z]``, ``[!a-z]``, ``[^a-z]``, ``[:alpha:]`` or ``[[:alpha:]_]``."""
+        """Read a character set: ``[a-z]``, ``[!a-z]``, ``[^a-z]``, ``[:alpha:]`` or ``[[:alpha:]_]``."""
         start = self.at
         if self.looking_at(r"\[:[a-z]+:\]"):
             self.at += 1
@@ -136,7 +136,7 @@ class Scanner:
         members: list[tuple[int, int]] = []
         while not self.takes("]"):
             if self.at >= len(self.text):
-                raise PatternError("this set of characters is not closed", start)
+                raise PatternError("this character set is not closed", start)
             if self.looking_at(r"\[:[a-z]+:\]"):
                 self.at += 1
                 members += self._posix_class()
@@ -148,19 +148,19 @@ class Scanner:
                 self.at += 1
                 high = self._character()
             if high < low:
-                raise PatternError(f"the range {low}-{high} is the wrong way round", place)
+                raise PatternError(f"the range {low}-{high} is reversed", place)
             members.append((ord(low), ord(high)))
         if not members:
-            raise PatternError("this set of characters is empty", start)
+            raise PatternError("this character set is empty", start)
         ranges = merged(members)
         return negated(ranges) if inverted else ranges
 
     def _posix_class(self) -> Ranges:
-        """Of ``:alpha:``."""
+        """Read ``:alpha:``."""
         self.at += 1
         start = self.at
-        name = self.word("the name of a class of characters")
+        name = self.word("the name of a character class")
         self.at += 1
         if name.upper() not in CLASSES:
-            raise PatternError(f"unknown class [:{name}:]; known are {', '.join(CLASSES).lower()}", start)
+            raise PatternError(f"unknown class [:{name}:]; expected one of {', '.join(CLASSES).lower()}", start)
         return CLASSES[name.upper()]

@@ -1,7 +1,7 @@
-"""From the text of a pattern to its tree.
+"""Parse the text of a pattern into a tree.
 
-A matcher is ``[lookaround] MATCHER [(configuration)] [quantifier] [?] [:name]``. Matchers are set apart by blanks or
-commas, ``|`` separates alternatives and binds weaker than the sequence. Macros are written out where they are used.
+A matcher is ``[lookaround] MATCHER [(configuration)] [quantifier] [?] [:name]``. Matchers are separated by blanks or
+commas. ``|`` separates alternatives and binds less tightly than a sequence. Macros are expanded where they are used.
 """
 
 import re
@@ -33,7 +33,7 @@ from coprlake.errors import PatternError
 
 _LOOKS: Final = ("!>>", "!<<", ">>", "<<")
 _COUNTED: Final = (Literal, Chars, Data, Group, Array, Pairs)
-"""What may have a quantifier in braces; for all else ``*`` means that it may be absent."""
+"""Matchers that take a quantifier in braces; for all others ``*`` means optional."""
 _JSON_MEMBERS: Final = "a matcher and the name of a member, such as STRING:name"
 
 
@@ -45,7 +45,7 @@ class _Reader:
         self.node_count = 0
 
     def pattern(self) -> Group:
-        """All of the text: macros, then what is matched."""
+        """Read the whole text: macro definitions, then the pattern."""
         scanner = self.scanner
         scanner.skip_gap()
         while scanner.looking_at(r"\$\w+\s*="):
@@ -67,7 +67,7 @@ class _Reader:
         scanner.skip_gap()
 
     def _alternatives(self, closing: str) -> tuple[Sequence, ...]:
-        """Sequences up to the closing mark, which is left."""
+        """Read alternatives up to the closing mark, but not the mark."""
         scanner = self.scanner
         self.depth += 1
         if self.depth > MOST_DEPTH:
@@ -90,13 +90,13 @@ class _Reader:
         return tuple(out)
 
     def _body(self, close: str) -> tuple[Sequence, ...]:
-        """What stands in parentheses or braces that were opened already."""
+        """Read the alternatives after an opening bracket, and the closing one."""
         alternatives = self._alternatives(close)
         self.scanner.take(close, f"a matcher or {close!r}")
         return alternatives
 
     def _node(self) -> Sequence:
-        """The matcher here with all around it; several for a macro that is used as it is."""
+        """Read a matcher with its lookaround, quantifier and export. A bare macro yields its whole sequence."""
         scanner = self.scanner
         start = scanner.at
         look = next((mark for mark in _LOOKS if scanner.takes(mark)), "")
@@ -116,7 +116,7 @@ class _Reader:
                 raise PatternError(f"{'a lookaround' if look else word} exports nothing", scanner.at)
             export = scanner.name()
         if scanner.peek() in ("?", "*", "+"):
-            raise PatternError(f"{scanner.peek()!r} stands before the name of the export", scanner.at)
+            raise PatternError(f"{scanner.peek()!r} must come before the name of the export", scanner.at)
         if is_macro and isinstance(matcher, Group):
             bare = export is None and (least, most) == (1, 1) and not look and not optional
             if bare and len(matcher.alternatives) == 1:
@@ -132,14 +132,14 @@ class _Reader:
         return nodes
 
     def _matcher(self) -> tuple[Matcher, int, int]:
-        """The matcher here and its usual quantifier."""
+        """Read a matcher and return it with its default quantifier."""
         scanner = self.scanner
         mark = scanner.peek()
         if mark in ("'", '"'):
             at = scanner.at
             text = scanner.quoted()
             if not text:
-                raise PatternError("a literal has at least one character", at)
+                raise PatternError("a literal needs at least one character", at)
             return Literal(text), 1, 1
         if mark == "[":
             return Chars(scanner.char_set()), 1, 1
@@ -174,7 +174,7 @@ class _Reader:
         return Group(alternatives)
 
     def _with_separators(self, group: Group) -> Group:
-        """``( a b )(fs=',')`` is ``( a ',' b )``."""
+        """Insert the separator: ``( a b )(fs=',')`` means ``( a ',' b )``."""
         options = read_options(self.scanner, {"fs"}, self._separator)
         if "fs" not in options:
             return group
@@ -188,10 +188,10 @@ class _Reader:
         if scanner.takes("{"):
             return Node(Group(self._body("}")), at)
         if scanner.peek() not in ("'", '"'):
-            raise scanner.error("a quoted text or matchers in braces")
+            raise scanner.error("a quoted string or matchers in braces")
         text = scanner.quoted()
         if not text:
-            raise PatternError("a separator has at least one character", at)
+            raise PatternError("a separator needs at least one character", at)
         return Node(Literal(text), at)
 
     def _with_body(self, word: str, at: int) -> tuple[Matcher, int, int]:
@@ -213,7 +213,7 @@ class _Reader:
         return Array(body), 1, 1
 
     def _entries(self) -> tuple[tuple[str, int], ...]:
-        """Of ENUM, the longest first, so that the first that fits is the longest that does."""
+        """The entries of an ENUM, longest first, so that the first that matches is the longest match."""
         scanner = self.scanner
         entries: dict[str, int] = {}
         while True:
@@ -221,14 +221,14 @@ class _Reader:
             if scanner.takes("}"):
                 break
             if scanner.peek() not in ("'", '"'):
-                raise scanner.error("a quoted text or '}'")
+                raise scanner.error("a quoted string or '}'")
             text = scanner.quoted()
             scanner.take("=", "'=' and a number")
             scanner.skip_gap()
             at = scanner.at
             number = scanner.integer()
             if not -(1 << 63) <= number < 1 << 63:
-                raise PatternError(f"{number} does not fit 64 bits", at)
+                raise PatternError(f"{number} does not fit in 64 bits", at)
             entries.setdefault(text, number)
         if not entries:
             raise scanner.error("an entry such as 'A'=1", scanner.at - 1)
@@ -238,7 +238,7 @@ class _Reader:
         scanner = self.scanner
         at = scanner.at
         if matcher.form != "object":
-            raise PatternError(f"{word} takes nothing in braces; read elements from its text", at)
+            raise PatternError(f"{word} takes no braces; read its elements from the exported text", at)
         scanner.take("{", "'{'")
         (members, *others) = self._body("}")
         for node in members:
@@ -258,7 +258,7 @@ class _Reader:
         scanner.skip_gap()
         at = scanner.at
         if not counted:
-            raise PatternError("this matcher takes no quantifier but * and +; a group around it takes all", at)
+            raise PatternError("this matcher takes only the quantifiers * and +; put it in a group to use others", at)
         scanner.at += 1
         scanner.skip_gap()
         first = None if scanner.peek() == "," else scanner.integer()
@@ -269,19 +269,19 @@ class _Reader:
             last = MOST if scanner.peek() == "}" else scanner.integer()
         scanner.take("}", "'}' at the end of a quantifier")
         if last is None or not 0 <= (first or 0) <= last:
-            raise PatternError("a quantifier is {n}, {n,m}, {n,} or {,m}, and n is at most m", at)
+            raise PatternError("a quantifier must be {n}, {n,m}, {n,} or {,m}, with n at most m", at)
         if last > MOST or last < 1:
-            raise PatternError(f"a quantifier allows between 1 and {MOST}", at)
+            raise PatternError(f"the upper bound of a quantifier must be between 1 and {MOST}", at)
         return first or 0, last
 
 
 def _joined(sequence: Sequence, between: Node) -> Sequence:
-    """The sequence with a node between each two."""
+    """The sequence with `between` inserted between neighbours."""
     return tuple(node for pair in sequence for node in (between, pair))[1:]
 
 
 def _all_nodes(sequence: Sequence) -> list[Node]:
-    """The nodes of a sequence and of everything in it."""
+    """The nodes of a sequence, including nested ones."""
     out: list[Node] = []
     for node in sequence:
         out.append(node)
@@ -296,11 +296,11 @@ def _all_nodes(sequence: Sequence) -> list[Node]:
 
 
 def read_pattern(text: str) -> Group:
-    """The tree of a pattern; raises `PatternError`."""
+    """Parse a pattern into a tree; raises `PatternError`."""
     if len(text.encode("utf-8", "surrogatepass")) > MOST_PATTERN_BYTES:
-        raise PatternError(f"a pattern has at most {MOST_PATTERN_BYTES} bytes", 0)
+        raise PatternError(f"a pattern may have at most {MOST_PATTERN_BYTES} bytes", 0)
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise PatternError("half of a surrogate pair is no character", error.start) from error
+        raise PatternError("half of a surrogate pair is not a valid character", error.start) from error
     return _Reader(text).pattern()

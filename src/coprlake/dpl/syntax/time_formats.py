@@ -1,8 +1,8 @@
-"""Formats of timestamps: letters as Java's formatters have them, read once into fields.
+"""Timestamp formats: the letters of Java's date formatters, parsed once into fields.
 
-A single letter (``d``, ``H``) takes one or two digits, and one blank more before a single digit, as syslog pads days.
-Names of months and days are English, in any case. Zones are ``Z``, UTC, GMT or an offset such as +0200 or +02:00,
-whichever letter asks for one. A single ``S`` is a fraction of any length, more are as many digits.
+A single letter (``d``, ``H``) matches one or two digits; one digit may have an extra blank before it, as syslog pads
+days. Names of months and days are English, in any case. Every zone letter matches ``Z``, UTC, GMT or an offset such as
++0200 or +02:00. A single ``S`` is a fraction of any length; several are exactly that many digits.
 """
 
 from typing import Final
@@ -29,7 +29,7 @@ from coprlake.errors import PatternError
     ZONE,
     OPTIONAL_FRACTION,
 ) = range(17)
-"""What a field of a format is."""
+"""The kinds of fields."""
 
 _NUMBERS: Final = {"d": DAY, "H": HOUR, "h": HALF_DAY_HOUR, "m": MINUTE, "s": SECOND}
 _LETTERS: Final = "yyyy yy MM MMM MMMM d dd EEE EEEE H HH h hh a m mm s ss S...SSSSSSSSS Z z X XXX"
@@ -53,11 +53,11 @@ def _field(letter: str, count: int, offset: int) -> Field:
         return Field(HALF_DAY)
     if letter in "ZzXx":
         return Field(ZONE)
-    raise PatternError(f"unknown letters {letter * count!r} in the format of a timestamp; known are {_LETTERS}", offset)
+    raise PatternError(f"unknown letters {letter * count!r} in a timestamp format; expected {_LETTERS}", offset)
 
 
 def read_format(text: str, offset: int) -> tuple[Field, ...]:
-    """The fields of a format that stands at `offset` of a pattern."""
+    """The fields of a format; errors point to `offset` in the pattern."""
     fields: list[Field] = []
     i = 0
     while i < len(text):
@@ -65,7 +65,7 @@ def read_format(text: str, offset: int) -> tuple[Field, ...]:
         if letter == "'":
             close = text.find("'", i + 1)
             if close < 0:
-                raise PatternError("the format of a timestamp has a quote that is not closed", offset)
+                raise PatternError("a quote in the timestamp format is not closed", offset)
             fields.append(Field(TEXT, text=text[i + 1 : close] or "'"))
             i = close + 1
         elif letter.isascii() and letter.isalpha() and letter != "T":
@@ -76,12 +76,12 @@ def read_format(text: str, offset: int) -> tuple[Field, ...]:
             fields.append(Field(TEXT, text=letter))
             i += 1
     if not fields:
-        raise PatternError("the format of a timestamp is empty", offset)
+        raise PatternError("the timestamp format is empty", offset)
     return tuple(fields)
 
 
 def has_zone(fields: tuple[Field, ...]) -> bool:
-    """Whether the text says where it was written."""
+    """Whether the format contains a time zone."""
     return any(field.kind == ZONE for field in fields)
 
 

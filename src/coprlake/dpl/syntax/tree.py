@@ -1,23 +1,23 @@
-"""A pattern as plain data: what the syntax means once macros, comments and defaults are gone."""
+"""The syntax tree of a pattern, with macros expanded, comments removed and defaults filled in."""
 
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 MOST: Final = 4096
-"""No quantifier goes further: of characters, of repetitions."""
+"""The largest bound of a quantifier, in characters or repetitions."""
 MOST_PAIRS: Final = 128
-"""How many pairs KVP takes if no quantifier says otherwise."""
+"""The most pairs that KVP matches without a quantifier."""
 MOST_DEPTH: Final = 32
-"""How deep groups may be nested."""
+"""The greatest nesting depth of groups."""
 MOST_NODES: Final = 20_000
-"""How many matchers a pattern may have, once its macros are written out."""
+"""The most matchers in a pattern, after macro expansion."""
 MOST_PATTERN_BYTES: Final = 64 * 1024
 MOST_JSON_BYTES: Final = 128_000
-"""How long the text of a JSON value or a quoted string may be; ``maxlen`` of JSON allows up to 128 times that."""
+"""The maximum length of a JSON value or quoted string; ``maxlen`` can raise it up to 128 times for JSON."""
 LAST_CHARACTER: Final = 0x10FFFF
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
-"""Characters by their numbers: first and last of each run, ascending and apart."""
+"""Code points: the first and last of each range, ascending, with gaps between ranges."""
 
 
 @dataclass(frozen=True)
@@ -29,21 +29,21 @@ class Literal:
 
 @dataclass(frozen=True)
 class Chars:
-    """As many characters of a set as the quantifier allows, never fewer than there are."""
+    """Characters of a set, as many as there are and the quantifier allows."""
 
     ranges: Ranges
 
 
 @dataclass(frozen=True)
 class Data:
-    """LD and DATA: anything up to where the next non-optional matcher matches."""
+    """LD and DATA: everything up to where the next non-optional matcher matches."""
 
     over_lines: bool
 
 
 @dataclass(frozen=True)
 class Integer:
-    """A whole number between two bounds, decimal with a sign or hexadecimal with so many digits at most."""
+    """A whole number between two bounds, signed decimal, or hexadecimal with at most `hex_digits` digits."""
 
     low: int
     high: int
@@ -52,7 +52,7 @@ class Integer:
 
 @dataclass(frozen=True)
 class Real:
-    """A number with a fraction or an exponent, perhaps."""
+    """A number with an optional fraction and exponent."""
 
     low: float
     high: float
@@ -66,7 +66,7 @@ class Boolean:
 
 @dataclass(frozen=True)
 class Address:
-    """An address of one version of IP, or of any."""
+    """An IPv4 or IPv6 address, or either."""
 
     v4: bool
     v6: bool
@@ -74,7 +74,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Field:
-    """One part of a timestamp: a kind of `formats`, how many digits it has, or the text it is."""
+    """One part of a timestamp: its kind (see `time_formats`), the number of digits, or the literal text."""
 
     kind: int
     least: int = 0
@@ -84,7 +84,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Moment:
-    """A timestamp; `zone` is where it was written if the text does not say."""
+    """A timestamp; `zone` applies if the text does not name one."""
 
     fields: tuple[Field, ...]
     zone: str | None
@@ -92,7 +92,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Quoted:
-    """A quoted string; a quote inside is doubled, or else has a backslash."""
+    """A quoted string; quotes in it are doubled if `doubled`, otherwise escaped with a backslash."""
 
     quotes: str
     doubled: bool
@@ -100,14 +100,14 @@ class Quoted:
 
 @dataclass(frozen=True)
 class Anchor:
-    """A place in the text: ``BOS``, ``MOS`` or ``EOS``."""
+    """A position in the text: ``BOS``, ``MOS`` or ``EOS``."""
 
     place: str
 
 
 @dataclass(frozen=True)
 class Enumeration:
-    """One of some texts, the longest that fits; each stands for a number."""
+    """One of several strings, the longest that matches; each means a number."""
 
     entries: tuple[tuple[str, int], ...]
     fold: bool
@@ -120,12 +120,12 @@ class Uuid:
 
 @dataclass(frozen=True)
 class Card:
-    """13 to 19 digits, single blanks or dashes between them allowed, with a right check digit."""
+    """13 to 19 digits, optionally separated by single blanks or dashes, with a valid check digit."""
 
 
 @dataclass(frozen=True, eq=False)
 class Json:
-    """A JSON value: ``object``, ``array`` or any ``value``, perhaps with members that are looked for."""
+    """A JSON value: ``object``, ``array`` or any ``value``, optionally with members to match."""
 
     form: str
     most_bytes: int = MOST_JSON_BYTES
@@ -135,7 +135,7 @@ class Json:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Alternatives, the leftmost that matches wins; a plain sequence is a group of one."""
+    """Alternatives, of which the leftmost match wins; a plain sequence is a group of one."""
 
     alternatives: tuple["Sequence", ...]
     is_record: bool = False  # STRUCTURE, or a macro with a name
@@ -143,14 +143,14 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Array:
-    """What a pattern exports, again and again."""
+    """ARRAY: a repeated body, with one element for each repetition."""
 
     body: "Sequence"
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """KVP: keys and values."""
+    """KVP: repeated pairs of a key and a value."""
 
     body: "Sequence"
 
@@ -163,7 +163,7 @@ Matcher: TypeAlias = (
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A matcher with all that may stand around it."""
+    """A matcher with its quantifier, export and lookaround."""
 
     matcher: Matcher
     offset: int
@@ -178,10 +178,10 @@ Sequence: TypeAlias = tuple[Node, ...]
 
 
 def may_be_absent(node: Node) -> bool:
-    """Whether LD looks past it for what ends it."""
+    """Whether the node is optional, so that LD looks past it for its end."""
     return not node.look and (node.optional or node.least == 0)
 
 
 def repeats(node: Node) -> bool:
-    """Whether its body may run more than once, so that what follows one run is not known."""
+    """Whether the body may run more than once, so that what follows one run is unknown."""
     return node.most > 1

@@ -1,1 +1,1 @@
-"""What does each command do with the records of the one before it?"""
+"""The commands of the language."""

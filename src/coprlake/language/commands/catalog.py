@@ -1,4 +1,4 @@
-"""All commands: whoever imports from here has every one of them."""
+"""All commands. Importing this module registers them."""
 
 from coprlake.language.commands import (  # noqa: F401
     combining,

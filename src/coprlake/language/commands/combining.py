@@ -1,4 +1,4 @@
-"""The commands that bring the records of another query in."""
+"""The commands that bring in the records of another query."""
 
 from coprlake.language import scope as scopes
 from coprlake.language import syntax
@@ -13,7 +13,7 @@ from coprlake.language.syntax import Argument, Block, Command, Name
 
 
 def block(pipeline: Pipeline, step: Command, plain: list[Argument]) -> Scope:
-    """The query in brackets."""
+    """Plan the query in brackets that is the only argument."""
     argument = pipeline.only(step, plain)[0]
     if not isinstance(argument.value, Block):
         pipeline.fail(f"{step.name} takes a query in brackets: {step.name} [fetch logs | limit 5]", argument.span)
@@ -34,7 +34,7 @@ def _append(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
 
 
 def united(pipeline: Pipeline, left: Scope, right: Scope, span: syntax.Span) -> Scope:
-    """The records of both, with the fields of both."""
+    """The records of both scopes, with the fields of both."""
     columns: dict[Column, tuple[Expr, Expr]] = {}
     fields: dict[str, Expr] = {}
     for name in dict.fromkeys([*left.fields, *right.fields]):
@@ -61,7 +61,7 @@ def _join(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
         pipeline.fail("join needs on:{field}, or on:{left[a] == right[b]}", step.span)
     kind = pipeline.constant(scope, named["kind"], "string", "kind") if "kind" in named else "inner"
     if kind not in ("inner", "leftOuter", "outer"):
-        pipeline.fail("kind is inner, leftOuter or outer", named["kind"].span)
+        pipeline.fail("kind must be inner, leftOuter or outer", named["kind"].span)
     prefix = pipeline.constant(scope, named["prefix"], "string", "prefix") if "prefix" in named else "right."
     pairs: list[tuple[Expr, Expr]] = []
     for argument in items([Argument(named["on"].value, named["on"].span)]):

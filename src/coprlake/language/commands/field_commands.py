@@ -1,4 +1,4 @@
-"""The commands that choose, compute and name fields."""
+"""The commands that select, compute and rename fields."""
 
 import fnmatch
 
@@ -45,7 +45,7 @@ def _fields_add(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
 )
 def _fields(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
     plain, _ = pipeline.split(step)
-    values: dict[str, Expr] = {}  # of the fields as they were: fields a = b, b = a exchanges them
+    values: dict[str, Expr] = {}  # computed from the old fields: fields a = b, b = a swaps them
     for argument in some(pipeline, step, items(plain)):
         name = argument.alias.text if argument.alias else text_of(pipeline, argument)
         if argument.alias is None and isinstance(argument.value, Name):
@@ -57,7 +57,7 @@ def _fields(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
 
 
 def _patterns(pipeline: Pipeline, scope: Scope, arguments: list[Argument]) -> list[str]:
-    """The names that match: a name, or in quotes a pattern with ``*``."""
+    """The fields that the arguments select: names, or quoted patterns with ``*``."""
     found: list[str] = []
     for argument in items(arguments):
         value = argument.value
@@ -105,7 +105,7 @@ def _fields_remove(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
 
 
 def _without(scope: Scope, gone: list[str]) -> Scope:
-    """The fields but these; attributes of these names are taken out of the map."""
+    """The scope without these fields; attributes with these names are removed from the map."""
     scan = None if ATTRIBUTES in gone else scope.scan
     keys = [name for name in gone if name not in scope.fields and scan is not None and name not in scope.hidden]
     fields = {name: value for name, value in scope.fields.items() if name not in gone}
@@ -136,7 +136,7 @@ def _fields_rename(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
             known = hint(argument.value.text, scope.fields)
             pipeline.session.warn(f"there is no field {argument.value.text} to rename{known}")
         if argument.value.text in renamed:
-            pipeline.fail(f"{argument.value.text} is renamed twice; add a second name by fieldsAdd", argument.span)
+            pipeline.fail(f"{argument.value.text} is renamed twice; add a second name with fieldsAdd", argument.span)
         renamed[argument.value.text] = argument.alias.text
     values = {old: scope.find(old) or scopes.missing() for old in renamed}
     fields: dict[str, Expr] = {}
@@ -186,14 +186,12 @@ def _parse(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
     plain, named = pipeline.split(step)
     subject, pattern = pipeline.only(step, plain, 2)
     expressions = pipeline.expressions(scope)
-    value = expect(pipeline.session, expressions.bind(subject.value), STRING, subject.span, "what is parsed")
+    value = expect(pipeline.session, expressions.bind(subject.value), STRING, subject.span, "the parsed text")
     text = pipeline.constant(scope, pattern, "string", "the pattern of parse")
     try:
         function = parse_function(text)
     except PatternError as error:
-        pipeline.fail(
-            f"the pattern cannot be read: {error.problem}, at character {error.offset + 1} of it", pattern.span
-        )
+        pipeline.fail(f"the pattern is not valid: {error.problem}, at character {error.offset + 1} of it", pattern.span)
     except UsageError as error:
         pipeline.fail(str(error), pattern.span)
     if "parsingPrerequisite" in named:

@@ -1,4 +1,4 @@
-"""The commands that make one record of many."""
+"""The commands that combine many records into one."""
 
 from coprlake.language import syntax
 from coprlake.language.binding.calls import invoke
@@ -42,7 +42,7 @@ def _summarize(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
         loose = set(columns_outside(found, measures))
         if loose:
             pipeline.fail(
-                "a field that is not in by: can only be used inside of an aggregation, as max(x)", argument.span
+                "a field that is not in by: can only be used in an aggregation, such as max(x)", argument.span
             )
         if name in results or name in keys:
             pipeline.fail(f"{name} is given twice", argument.span)
@@ -57,7 +57,7 @@ def _summarize(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
 
 
 def columns_outside(expression: Expr, measures: dict[Column, Expr]) -> list[Column]:
-    """Columns that an expression over aggregations uses beside them."""
+    """The columns that an expression uses outside its aggregations."""
     return [column for column in columns_of(expression) if column not in measures]
 
 
@@ -70,7 +70,7 @@ def columns_outside(expression: Expr, measures: dict[Column, Expr]) -> list[Colu
     gives=[{"field": "a", "rawCount": 3, "count": 2, "values": [{"value": "x", "count": 2}]}],
 )
 def _fields_summary(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
-    """For each field how many records have it, and its most frequent values: a union of one small table a field."""
+    """A union of small tables, one for each field: the number of records that have it and its most frequent values."""
     plain, named = pipeline.split(step)
     top = pipeline.constant(scope, named["topValues"], "long", "topValues") if "topValues" in named else 20
     expressions = pipeline.expressions(scope)

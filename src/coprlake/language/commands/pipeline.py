@@ -1,4 +1,4 @@
-"""Goes through a pipeline; and what commands have in common."""
+"""Plans a pipeline, and the functions that commands share."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -15,7 +15,7 @@ from coprlake.language.table_facts import Tables
 
 
 class Pipeline:
-    """Goes through the commands of a query, or of a query in it."""
+    """Plans the commands of a query or of a subquery."""
 
     def __init__(
         self, session: Session, tables: Tables, timeframe: tuple[int | None, int | None] = (None, None)
@@ -23,12 +23,12 @@ class Pipeline:
         self.session = session
         self.tables = tables
         self.timeframe = timeframe
-        """The time that this pipeline is about: what it was given, or what its `fetch` says."""
+        """The timeframe of this pipeline: the given one, or that of its `fetch`."""
         self._given_timeframe = timeframe
         self.seen: list[str] = []
 
     def run(self, pipeline: syntax.Pipeline) -> Scope:
-        """The scope at the end."""
+        """Plan all commands and return the scope after the last."""
         scope = Scope(Values([], []))
         for place, step in enumerate(pipeline.commands):
             info = COMMANDS.get(step.name.lower())
@@ -36,10 +36,10 @@ class Pipeline:
                 known = (other.name for other in COMMANDS.values())
                 self.fail(f"there is no command {step.name}{hint(step.name, known)}", step.name_span)
             if place == 0 and not info.is_source:
-                self.fail(f"{step.name} needs records to work on; begin with fetch logs |", step.name_span)
+                self.fail(f"{step.name} needs records to work on; start with fetch logs |", step.name_span)
             if place > 0 and info.is_source:
                 self.fail(
-                    f"{step.name} can only stand at the begin of a query; further records come by append",
+                    f"{step.name} can only be the first command of a query; use append to add more records",
                     step.name_span,
                 )
             scope = info.handler(self, step, scope)
@@ -47,19 +47,19 @@ class Pipeline:
         return scope
 
     def fail(self, problem: str, span: syntax.Span) -> NoReturn:
-        """Refuse the query."""
+        """Reject the query."""
         self.session.fail(problem, span)
 
     def inner(self, pipeline: syntax.Pipeline) -> Scope:
-        """A query in brackets."""
+        """Plan a query in brackets."""
         return Pipeline(self.session, self.tables, self._given_timeframe).run(pipeline)
 
     def expressions(self, scope: Scope, aggregates: Callable[[Apply], Expr] | None = None) -> Expressions:
-        """For expressions over a scope."""
+        """A binder for expressions over a scope."""
         return Expressions(self.session, scope, self.inner, aggregates=aggregates)
 
     def split(self, step: Command) -> tuple[list[Argument], dict[str, Argument]]:
-        """The arguments of a command: those in a row, and those with a name."""
+        """The positional and the named arguments of a command."""
         names = COMMANDS[step.name.lower()].parameters
         plain = [argument for argument in step.arguments if argument.name is None]
         named: dict[str, Argument] = {}
@@ -76,17 +76,17 @@ class Pipeline:
         return plain, named
 
     def constant(self, scope: Scope, argument: Argument, kinds: str, what: str) -> Any:
-        """The value of an argument that has to be a constant of one of these kinds."""
+        """The value of an argument that must be a constant of one of these kinds."""
         bare = argument.value
         if isinstance(bare, Name) and "string" in kinds and bare.text not in scope.fields:
             return bare.text  # kind:inner, as well as kind:"inner"
         found = self.expressions(scope).bind(bare)
         if not isinstance(found, Constant) or found.type.kind not in kinds.split("|"):
-            self.fail(f"{what} has to be a constant {kinds.replace('|', ' or ')}", argument.span)
+            self.fail(f"{what} must be a constant {kinds.replace('|', ' or ')}", argument.span)
         return found.value
 
     def only(self, step: Command, plain: list[Argument], count: int = 1) -> list[Argument]:
-        """Exactly so many arguments."""
+        """The arguments, after checking that there are exactly `count`."""
         if len(plain) != count:
             what = "one argument" if count == 1 else f"{count} arguments"
             self.fail(f"{step.name} takes {what}, found {len(plain)}", step.span)
@@ -94,13 +94,13 @@ class Pipeline:
 
 
 def text_of(pipeline: Pipeline, argument: Argument) -> str:
-    """The name of a column without one: the expression as it was written, without line breaks."""
+    """The name of an unnamed column: the expression as written, on one line."""
     span = argument.value.span
     return " ".join(pipeline.session.text[span.start : span.end].split())
 
 
 def items(arguments: Sequence[Argument]) -> list[Argument]:
-    """The arguments, with those of groups among them."""
+    """The arguments, with groups flattened."""
     found: list[Argument] = []
     for argument in arguments:
         if isinstance(argument.value, Group) and argument.alias is None:
@@ -111,19 +111,19 @@ def items(arguments: Sequence[Argument]) -> list[Argument]:
 
 
 def some(pipeline: Pipeline, step: Command, found: list[Argument]) -> list[Argument]:
-    """At least one argument."""
+    """The arguments, after checking that there is at least one."""
     if not found:
         pipeline.fail(f"{step.name} needs at least one field", step.span)
     return found
 
 
 def on(scope: Scope, node: Node) -> Scope:
-    """The same fields, of other records."""
+    """The scope with another node."""
     return Scope(node, scope.fields, scope.scan, scope.hidden, scope.order)
 
 
 def computed(scope: Scope, name: str, value: Expr) -> Scope:
-    """The scope with one field more, or another."""
+    """The scope with a field added or replaced."""
     if isinstance(value, Ref | Constant):
         node, expression = scope.node, value
     else:
@@ -133,7 +133,7 @@ def computed(scope: Scope, name: str, value: Expr) -> Scope:
 
 
 def group_keys(pipeline: Pipeline, scope: Scope, named: dict[str, Argument]) -> dict[str, Expr]:
-    """The groups of ``by:``."""
+    """The keys of ``by:``, by name."""
     keys: dict[str, Expr] = {}
     if "by" not in named:
         return keys

@@ -1,4 +1,4 @@
-"""The commands that choose records and put them in order."""
+"""The commands that select and sort records."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -72,7 +72,7 @@ def _filtered(pipeline: Pipeline, step: Command, scope: Scope, change: Callable[
     conditions: list[Expr] = []
     for argument in plain:
         if argument.alias is not None:
-            pipeline.fail("to compare write ==", argument.span)
+            pipeline.fail("use == to compare", argument.span)
         conditions.append(expressions.condition(argument.value))
     condition = conditions[0] if len(conditions) == 1 else Apply(operators.AND, tuple(conditions), BOOLEAN)
     return on(scope, Filter(scope.node, change(condition)))
@@ -91,9 +91,7 @@ def _filtered(pipeline: Pipeline, step: Command, scope: Scope, change: Callable[
 def _search(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
     late = next((name for name in pipeline.seen if name not in _BEFORE_SEARCH), None)
     if late is not None:
-        pipeline.fail(
-            f"search has to stand before {late}: it looks into the records as they are stored", step.name_span
-        )
+        pipeline.fail(f"search must come before {late}: it searches the records as they are stored", step.name_span)
     plain, named = pipeline.split(step)
     exact = "caseSensitive" in named and pipeline.constant(scope, named["caseSensitive"], "boolean", "caseSensitive")
     if "scope" in named and pipeline.constant(scope, named["scope"], "string", "scope") == "names":
@@ -124,21 +122,21 @@ def _search_condition(pipeline: Pipeline, scope: Scope, node: syntax.Value, exac
 
 
 def _unshown(node: Node) -> Iterator[str]:
-    """The columns of the tables that no field shows."""
+    """The columns of the tables that the language cannot show."""
     for part in nodes(node):
         if isinstance(part, Scan):
             yield from part.unshown
 
 
 def _anywhere(pipeline: Pipeline, scope: Scope, term: str, exact: bool, span: syntax.Span) -> Expr:
-    """The term in any field."""
+    """Whether the term is in any field."""
     if "**" in term or term.count("*") > 64:
-        pipeline.fail("at most 64 * in a term, and no two beside each other", span)
+        pipeline.fail("a term may have at most 64 *, and no two next to each other", span)
     unsearched = [] if "fieldsKeep" in pipeline.seen else list(dict.fromkeys(_unshown(scope.node)))
     if unsearched:
         pipeline.session.warn(
-            f"search does not look into {', '.join(unsearched)}: the language has no type for what is there; "
-            "the command search has (--all-fields)"
+            f"search skips {', '.join(unsearched)}: the language has no type for this data; "
+            "the command line's search --all-fields reads it"
         )
     sides: list[Expr] = []
     for value in scope.fields.values():
@@ -173,12 +171,12 @@ def _direction(pipeline: Pipeline, scope: Scope, argument: Argument | None) -> b
         return False
     word = str(pipeline.constant(scope, argument, "string", "direction")).lower()
     if word not in ("asc", "ascending", "desc", "descending"):
-        pipeline.fail('direction is "ascending" or "descending"', argument.span)
+        pipeline.fail('direction must be "ascending" or "descending"', argument.span)
     return word.startswith("desc")
 
 
 def sort_key(pipeline: Pipeline, scope: Scope, argument: Argument, default: bool) -> Sort:
-    """An expression to sort by."""
+    """The sort key of an argument; `default` is whether it descends if it does not say."""
     value = pipeline.expressions(scope).bind(argument.value)
     if value.type.kind in ("map", "record", "array"):
         pipeline.fail(f"records cannot be sorted by {value.type}", argument.span)
@@ -199,7 +197,7 @@ def _limit(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
     argument = pipeline.only(step, plain)[0]
     count = pipeline.constant(scope, argument, "long", "limit")
     if count is None or count < 0:
-        pipeline.fail("limit takes a number of records", argument.span)
+        pipeline.fail("limit must be a number of records", argument.span)
     return on(scope, Limit(scope.node, count))
 
 
@@ -225,7 +223,7 @@ def _dedup(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
 
 
 def first_by(scope: Scope) -> tuple[Sort, ...]:
-    """How to tell which record is the first: by the sort before, or by its time."""
+    """The keys that determine the first record: those of the preceding sort, or its timestamp."""
     time = scope.fields.get(TIMESTAMP)
     return scope.order or ((Sort(time),) if time is not None and time.type == TIME else ())
 
@@ -251,6 +249,6 @@ def _expand(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
     element = Column(name, value.type.element)
     limit = pipeline.constant(scope, named["limit"], "long", "limit") if "limit" in named else None
     if limit is not None and not 0 < limit < 2**31:
-        pipeline.fail("limit takes a number of elements", named["limit"].span)
+        pipeline.fail("limit must be a number of elements", named["limit"].span)
     node = Expand(scope.node, value, element, limit)
     return Scope(node, {**scope.fields, name: Ref(element)}, scope.scan, scope.hidden | {name}, scope.order)

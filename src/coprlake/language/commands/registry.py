@@ -1,4 +1,4 @@
-"""What a command is: how it is written, what it does, and its entry in the reference."""
+"""Commands: their syntax, their handlers and their entries in the reference."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ class CommandInfo:
     """A command of the language.
 
     Attributes:
-        name: as it is written; case does not matter.
+        name: its name; case does not matter.
         synopsis: how it is used.
         doc: what it does.
-        handler: takes the scope of the command before it and gives that for the next.
-        parameters: what may be given by name.
-        is_source: whether a query begins with it.
+        handler: takes the scope of the previous command and returns that for the next.
+        parameters: the names of its named arguments.
+        is_source: whether it starts a query.
         examples: run by the tests on both engines.
     """
 
@@ -51,7 +51,7 @@ def command(
     example: str = "",
     gives: Sequence[dict[str, Any]] = (),
 ) -> Callable[["Handler"], "Handler"]:
-    """Put a command into the language; see `CommandInfo`."""
+    """Register a command; see `CommandInfo`."""
 
     def put(handler: "Handler") -> "Handler":
         examples = (Example(example, tuple(gives)),) if example else ()

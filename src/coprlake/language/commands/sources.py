@@ -1,4 +1,4 @@
-"""The commands that a query begins with."""
+"""The commands that start a query."""
 
 import json
 from typing import Any
@@ -50,7 +50,7 @@ def _fetch(pipeline: Pipeline, step: Command, _: Scope) -> Scope:
 
 
 def until_now(since: int | None, until: int | None, now: int) -> tuple[int | None, int | None]:
-    """A timeframe that begins somewhere ends now, unless it says otherwise."""
+    """The timeframe; one with a start but no end ends now."""
     return (since, max(since, now)) if since is not None and until is None else (since, until)
 
 
@@ -58,7 +58,8 @@ def _own_table(pipeline: Pipeline, target: Name) -> str:
     if target.text.lower() != LOGS:
         known = hint(target.text, [LOGS])
         pipeline.fail(
-            f"there is no table {target.text}{known or '; this one is logs'}; a path goes in quotes", target.span
+            f"there is no table {target.text}{known or '; the table is named logs'}; put a path in quotes",
+            target.span,
         )
     return LOGS
 
@@ -71,7 +72,8 @@ def time_range(pipeline: Pipeline, named: dict[str, Argument]) -> tuple[int | No
         found = times.parse_timeframe(text) if isinstance(text, str) else None
         if found is None or "from" in named or "to" in named:
             pipeline.fail(
-                'a timeframe is "2026-01-01T00:00:00Z/2026-01-02T00:00:00Z", without from and to', argument.span
+                'timeframe must be like "2026-01-01T00:00:00Z/2026-01-02T00:00:00Z", without from and to',
+                argument.span,
             )
         assert found
         return found
@@ -87,13 +89,13 @@ def time_range(pipeline: Pipeline, named: dict[str, Argument]) -> tuple[int | No
 def _moment(pipeline: Pipeline, argument: Argument) -> int:
     scope = Scope(scopes.of_values([], [], []).node)
     found = pipeline.expressions(scope).bind(argument.value)
-    if isinstance(found, Constant) and found.type == DURATION:  # so long before now
+    if isinstance(found, Constant) and found.type == DURATION:  # relative to now
         now = Constant(pipeline.session.now, TIMESTAMP)
         found = arithmetic(pipeline.session, "+", now, found, argument.span)
     if isinstance(found, Constant) and isinstance(found.value, str):
         found = Constant(times.parse_time(found.value), TIMESTAMP)
     if not isinstance(found, Constant) or found.type != TIMESTAMP or found.value is None:
-        pipeline.fail(f'{argument.name} is a time: -2h, now()-1d@d, or "2026-01-31T12:00:00Z"', argument.span)
+        pipeline.fail(f'{argument.name} must be a time: -2h, now()-1d@d, or "2026-01-31T12:00:00Z"', argument.span)
     assert isinstance(found, Constant)
     return int(found.value)
 
@@ -117,10 +119,10 @@ def _data(pipeline: Pipeline, step: Command, _: Scope) -> Scope:
         try:
             values = json.loads(text)
         except ValueError as error:
-            pipeline.fail(f"this is not JSON: {error}", named["json"].span)
+            pipeline.fail(f"this is not valid JSON: {error}", named["json"].span)
         values = values if isinstance(values, list) else [values]
         if not all(isinstance(value, dict) for value in values):
-            pipeline.fail("json has to be an object, or an array of objects", named["json"].span)
+            pipeline.fail("json must be an object or an array of objects", named["json"].span)
         rows = [{str(k): _from_json(pipeline.session, v, step.span) for k, v in value.items()} for value in values]
     for argument in plain:
         found = expressions.bind(argument.value)

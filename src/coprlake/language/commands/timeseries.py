@@ -1,4 +1,4 @@
-"""`makeTimeseries`."""
+"""The command `makeTimeseries`."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ from coprlake.language.types import DOUBLE, DURATION, TIMEFRAME, TIMESTAMP, arra
 def _make_timeseries(pipeline: Pipeline, step: syntax.Command, scope: Scope) -> Scope:
     plain, named = pipeline.split(step)
     if "spread" in named:
-        pipeline.fail("spread is not supported; give the time of a record by time:", named["spread"].span)
+        pipeline.fail("spread is not supported; set the time of a record with time:", named["spread"].span)
     bounds = _bounds(pipeline, scope, step, named)
     expressions = pipeline.expressions(scope)
     if "time" in named:
@@ -76,23 +76,25 @@ def _bounds(
     if "interval" in named:
         length = pipeline.constant(scope, named["interval"], "duration", "interval")
         if isinstance(length, Months) or length is None or length < 1000:
-            pipeline.fail("interval is a duration of a microsecond or more, without months", named["interval"].span)
+            pipeline.fail(
+                "interval must be a duration of at least a microsecond, not in months", named["interval"].span
+            )
         interval = int(length) // 1000
     if "bins" in named:
         if interval is not None:
             pipeline.fail("give either interval or bins", named["bins"].span)
         bins = pipeline.constant(scope, named["bins"], "long", "bins")
         if not 1 <= bins <= MOST_SLOTS:
-            pipeline.fail(f"bins is a number from 1 to {MOST_SLOTS}", named["bins"].span)
+            pipeline.fail(f"bins must be a number from 1 to {MOST_SLOTS}", named["bins"].span)
     bounds = SeriesBounds(since, until, interval, bins)
     known = slots(bounds)
     if known is not None and known[2] > MOST_SLOTS:
-        pipeline.fail(f"this makes {known[2]:,} slots; at most {MOST_SLOTS:,}: raise the interval", step.span)
+        pipeline.fail(f"this makes {known[2]:,} slots, more than {MOST_SLOTS:,}; use a longer interval", step.span)
     return bounds
 
 
 def _measure(pipeline: Pipeline, scope: Scope, series: Series, name: str, argument: syntax.Argument) -> Column:
-    """Put one aggregation into the series; the column of its array."""
+    """Add an aggregation to the series and return the column of its array."""
     call = argument.value
     if not isinstance(call, syntax.Call):
         pipeline.fail("makeTimeseries takes aggregations: makeTimeseries count()", argument.span)
@@ -109,7 +111,9 @@ def _measure(pipeline: Pipeline, scope: Scope, series: Series, name: str, argume
     if "rate" in options:
         rate = pipeline.constant(scope, options["rate"], "duration", "rate")
         if isinstance(rate, Months) or not rate or not kind.is_number:
-            pipeline.fail("rate is a duration, for an aggregation that gives a number", options["rate"].span)
+            pipeline.fail(
+                "rate must be a duration, and needs an aggregation that returns a number", options["rate"].span
+            )
         kind = DOUBLE
     measure = Column(name, kind)
     if "rate" in options:
@@ -119,7 +123,7 @@ def _measure(pipeline: Pipeline, scope: Scope, series: Series, name: str, argume
     if "default" in options:
         found = pipeline.expressions(scope).bind(options["default"].value)
         if not isinstance(found, Constant):
-            pipeline.fail("default has to be a constant", options["default"].span)
+            pipeline.fail("default must be a constant", options["default"].span)
         series.fills[measure] = expect(pipeline.session, found, kind, options["default"].span, "default")
     result = Column(name, array(kind))
     series.arrays[measure] = result

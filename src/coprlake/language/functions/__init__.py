@@ -1,1 +1,1 @@
-"""Which functions are there, what do they mean, and how does each engine say it?"""
+"""The functions of the language, and their SQL for each engine."""

@@ -1,4 +1,4 @@
-"""Functions that two engines would not do alike: written once, over Arrow arrays, and called by both."""
+"""Array functions: written once over Arrow arrays and called by both engines, whose own versions would differ."""
 
 import hashlib
 from collections.abc import Callable
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A function over Arrow arrays.
+    """An array function.
 
     Attributes:
-        name: in SQL; the same name is always the same function.
-        run: gets an array for each argument and gives one of the same length.
+        name: its name in SQL; equal names mean the same function.
+        run: takes an array for each argument and returns one of the same length.
         inputs: the types of the arguments.
         output: the type of the result.
     """
@@ -35,9 +35,9 @@ class Kernel:
 def kernel(
     run: Callable[..., pa.Array], inputs: tuple[pa.DataType, ...], output: pa.DataType, **constants: Any
 ) -> Kernel:
-    """A kernel of a module-level function, with these of its arguments fixed.
+    """An array function from a module-level function, with `constants` bound.
 
-    Its name tells the constants and types apart, since an engine knows a function by its name alone.
+    Its name includes a hash of the constants and types, since engines identify functions only by name.
     """
     told = repr((sorted(constants.items()), [str(kind) for kind in inputs], str(output)))
     digest = hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
@@ -46,7 +46,7 @@ def kernel(
 
 
 def by_distinct(values: pa.Array, output: pa.DataType, of_one: Callable[[Any], Any]) -> pa.Array:
-    """A function of Python's, called once for each distinct value; null for null, and where it gives None."""
+    """Apply a Python function once to each distinct value; null for null, and where it returns None."""
     distinct = pc.dictionary_encode(values)
     results = [of_one(value) for value in distinct.dictionary.to_pylist()]
     return pa.array(results, output).take(distinct.indices)
@@ -54,7 +54,7 @@ def by_distinct(values: pa.Array, output: pa.DataType, of_one: Callable[[Any], A
 
 @dataclass(frozen=True)
 class _OfRecords:
-    """A function of several arrays as one of an array of records."""
+    """Adapts a function of several arrays to take one array of records."""
 
     run: Callable[..., pa.Array]
 
@@ -74,7 +74,7 @@ def call_together(
     *arguments: "exp.Expression",
     **constants: Any,
 ) -> "exp.Expression":
-    """A kernel of several arguments: they travel as one record, since DuckDB is given functions of one argument."""
+    """Call an array function with several arguments, packed into a record: in DuckDB ours take one argument."""
     names = [f"a{i}" for i in range(len(inputs))]
     record = pa.struct(list(zip(names, inputs, strict=True)))
     return d.kernel(kernel(_OfRecords(run), (record,), output, **constants), d.pack(names, arguments))

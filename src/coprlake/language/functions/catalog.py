@@ -1,4 +1,4 @@
-"""All functions: whoever imports from here has every one of them."""
+"""All functions. Importing this module registers them."""
 
 from coprlake.language.functions.collections import aggregates, arrays, json_members  # noqa: F401
 from coprlake.language.functions.moments import calendar, time  # noqa: F401

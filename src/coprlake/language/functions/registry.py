@@ -1,9 +1,9 @@
-"""What a function is: its signature, its page entry with an example, and its SQL.
+"""Functions: their signatures, their entries in the reference and their SQL.
 
-A signature is written as in the reference and read from there: ``contains(text: string, part: string, caseSensitive:
-const boolean = true) -> boolean``. ``const`` asks for a constant, ``...`` for any number of arguments, ``|`` separates
-kinds, ``T`` stands for one type that is the same at every place, ``number`` for long or double. An argument with
-``= value`` may be left out, and is usually given by its name.
+A signature is parsed from the text that the reference shows: ``contains(text: string, part: string, caseSensitive:
+const boolean = true) -> boolean``. ``const`` requires a constant, ``...`` allows any number of arguments, ``|``
+separates kinds, ``T`` means the same type wherever it occurs, ``number`` means long or double. An argument with
+``= value`` is optional, and is usually given by name.
 """
 
 import re
@@ -54,14 +54,14 @@ _PARAMETER = re.compile(r"(\w+)(?:: (const )?([\w|<>]+))?(\.\.\.)?(?: = (.+))?")
 
 @dataclass(frozen=True)
 class Parameter:
-    """One argument of a function.
+    """A parameter of a function.
 
     Attributes:
-        name: by which it may be given.
-        kinds: what it may be; ``any`` and ``T`` for everything.
-        is_constant: whether it has to be known before the query runs.
-        is_variadic: whether any number may be given.
-        default: what it is if not given.
+        name: its name, for named arguments.
+        kinds: the kinds that it accepts; ``any`` and ``T`` accept all.
+        is_constant: whether it must be a constant.
+        is_variadic: whether it takes any number of arguments.
+        default: its default value.
     """
 
     name: str
@@ -72,13 +72,13 @@ class Parameter:
 
     @property
     def is_optional(self) -> bool:
-        """Whether it may be left out."""
+        """Whether it can be omitted."""
         return self.default is not REQUIRED
 
 
 @dataclass(frozen=True)
 class Example:
-    """A query and the rows it gives, as in the reference."""
+    """A query and the rows it returns, for the reference."""
 
     query: str
     rows: tuple[dict[str, Any], ...]
@@ -89,17 +89,17 @@ class Function:
     """A function of the language.
 
     Attributes:
-        name: as it is written; case does not matter.
-        group: the page of the reference.
+        name: its name; case does not matter.
+        group: the section of the reference.
         signature: as the reference shows it.
-        doc: what it gives.
-        sql: how to say it; see `Lowering`.
+        doc: its description in the reference.
+        sql: translates it to SQL; see `Lowering`.
         parameters: read from the signature.
         result: read from the signature, or a function of the arguments' types.
-        is_aggregate: whether it is over many records.
+        is_aggregate: whether it aggregates records.
         examples: run by the tests on both engines.
-        checks: by parameter, what raises a UsageError for a constant that it cannot be.
-        result_of: the type of the result, where the arguments' types do not tell it.
+        checks: for a parameter, a function that raises UsageError for an invalid constant.
+        result_of: the type of the result, if the types of the arguments do not determine it.
     """
 
     name: str
@@ -115,13 +115,13 @@ class Function:
     result_of: Callable[[Sequence[Expr | None]], Type | None] | None = None
 
     def type_for(self, arguments: Sequence[Expr | None]) -> Type | None:
-        """Of the result, for these arguments; None if they do not go together."""
+        """The type of the result for these arguments; None if they are not compatible."""
         if self.result_of is not None:
             return self.result_of(arguments)
         return self.result_type([None if argument is None else argument.type for argument in arguments])
 
     def result_type(self, types: Sequence[Type | None]) -> Type | None:
-        """Of the result, for arguments of these types; None if they do not go together."""
+        """The type of the result for arguments of these types; None if they are not compatible."""
         if callable(self.result):
             return self.result(types)
         if "T" not in self.result:
@@ -144,11 +144,11 @@ class Function:
 
 
 FUNCTIONS: Final[dict[str, Function]] = {}
-"""All functions, by their name in lower case."""
+"""All functions, by their names in lower case."""
 
 
 def named_type(text: str) -> Type:
-    """The type that a signature calls so; an array of which nothing is known has null in it."""
+    """The type with this name in signatures; a plain ``array`` has elements of type null."""
     if text == "array":
         return array(NULL)
     if text.startswith("array<"):
@@ -168,18 +168,18 @@ def function(
     checks: "Mapping[str, Check] | None" = None,
     aggregate: bool = False,
 ) -> Callable[["Lowering"], "Lowering"]:
-    """Put a function into the language; what is decorated says it in SQL.
+    """Register a function; the decorated function translates it to SQL.
 
     Args:
-        signature: see above.
+        signature: see the module's docstring.
         doc: one or two sentences for the reference.
         group: the section of the reference.
-        example: a query, with the rows that it `gives`.
-        gives: rows as dicts; times as ISO texts, durations as nanoseconds.
-        result: the type of the result, where the signature cannot tell.
-        result_of: the same, where it depends on constants.
-        checks: by parameter, what raises a UsageError for a bad constant.
-        aggregate: whether it is over many records.
+        example: a query for the reference and the tests.
+        gives: the rows that it returns, as dicts; times in ISO format, durations in nanoseconds.
+        result: the type of the result, if the signature cannot express it.
+        result_of: the same, if it depends on constants.
+        checks: for a parameter, a function that raises UsageError for an invalid constant.
+        aggregate: whether it aggregates records.
     """
 
     def put(sql: "Lowering") -> "Lowering":
@@ -212,8 +212,8 @@ def _parameter(text: str) -> Parameter:
 
 
 def internal(name: str, sql: "Lowering", result: Type | None = None) -> Function:
-    """A function that queries cannot name: an operator, or something that the compiler needs.
+    """A function that queries cannot name: an operator, or a function that the compiler inserts.
 
-    Without a type of its own, the result is of the first argument's.
+    Without `result`, the result has the type of the first argument.
     """
     return Function(name, "", name, "", sql, (), lambda types: result or types[0])

@@ -1,4 +1,4 @@
-"""Functions over many records. Null is left out; without any value the result is null, and a count 0."""
+"""Functions over many records. Nulls are ignored; without values the result is null, or 0 for a count."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -33,7 +33,7 @@ def _mean_type(types: Sequence[Type | None]) -> Type | None:
 
 
 def _rounded(d: Dialect, node: Apply, value: exp.Expression) -> exp.Expression:
-    """A mean of times or durations is one again."""
+    """A mean in the result type; means of times and durations are rounded."""
     return value if node.type == DOUBLE else d.cast(d.call("round", value), node.type)
 
 
@@ -111,7 +111,7 @@ def _avg(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def _extreme(least: bool) -> "Lowering":
-    """The least or greatest by the order that `sort` has: of texts without a type the numbers, if there are any."""
+    """The least or greatest value in the order of `sort`; of loose strings only the numbers count, if there are any."""
 
     def sql(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
         value, kind = args[0], node.type
@@ -123,7 +123,7 @@ def _extreme(least: bool) -> "Lowering":
             return d.call("coalesce", found, d.call(plain, value.copy()))
         if kind.kind in NESTED:
             return d.call(by, value, *sort_keys(d, value, kind))
-        if kind.kind == "double":  # 0.0 and -0.0 are equal, and an engine gives either
+        if kind.kind == "double":  # 0.0 and -0.0 are equal, so an engine may return either
             return d.call(plain, d.plus(value, d.double(0.0)))
         return d.call(plain, value)
 
@@ -131,7 +131,7 @@ def _extreme(least: bool) -> "Lowering":
 
 
 def _by(d: Dialect, least: bool) -> str:
-    """The aggregation that gives the value of the record in which another is least or greatest."""
+    """The aggregation that returns a value from the record where another value is least or greatest."""
     return d.pick(duckdb="arg_min", spark="min_by") if least else d.pick(duckdb="arg_max", spark="max_by")
 
 
@@ -175,7 +175,7 @@ def _median(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 def _check_percentile(percentile: float) -> None:
     if not 0 <= percentile <= 100:
-        raise UsageError(f"a percentile is from 0 to 100, found {percentile}")
+        raise UsageError(f"a percentile must be from 0 to 100, found {percentile}")
 
 
 @function(
@@ -246,7 +246,7 @@ def _variance(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 )
 def _correlation(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     found = d.call("corr", _as_double(d, args[0]), _as_double(d, args[1]))
-    is_number = d.binary(exp.LTE, d.call("abs", found), d.double(2.0))  # NaN is more than any number
+    is_number = d.binary(exp.LTE, d.call("abs", found), d.double(2.0))  # NaN is greater than any number
     return d.case((is_number, found.copy()), default=d.null(DOUBLE))
 
 
@@ -276,7 +276,7 @@ def _collect_array(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     keys = _sorted_by(d, node, args)
     down = bool(keys) and all(descends for _, descends in keys)
     keys += [(key, down) for key in tie_keys(d, value, tight(kind))]
-    if not keys:  # of a field that is always null
+    if not keys:  # the field is always null
         listed = d.call(d.pick(duckdb="list", spark="collect_list"), value.copy())
         return _or_nothing(d, exp.Filter(this=listed, expression=_there(d, value)), node.type)
     if not d.is_spark:
@@ -291,7 +291,7 @@ def _collect_array(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def _comparator(d: Dialect, keys: list[tuple[str, bool]]) -> exp.Lambda:
-    """For Spark's `array_sort`: by these members, null last."""
+    """A comparator for Spark's `array_sort`: by these members, nulls last."""
     left, right = exp.column("left"), exp.column("right")
     branches: list[tuple[exp.Expression, exp.Expression]] = []
     before, behind = exp.Neg(this=exp.Literal.number(1)), exp.Literal.number(1)
@@ -310,9 +310,9 @@ def _comparator(d: Dialect, keys: list[tuple[str, bool]]) -> exp.Lambda:
 
 
 def _sorted_by(d: Dialect, node: Apply, args: Sql) -> list[tuple[exp.Expression, bool]]:
-    """The keys of the sort before, and whether the greatest comes first.
+    """The keys of the preceding sort, and whether each descends.
 
-    The second argument has their directions, the others are the keys.
+    The second argument has the directions, the following ones are the keys.
     """
     directions = node.arguments[1]
     assert isinstance(directions, Constant)
@@ -372,14 +372,14 @@ function(
 
 
 def _taken(first: bool) -> "Lowering":
-    """See `_sorted_by`; records that are equal in that are sorted by the value, in the same direction."""
+    """The first or last value by the keys of `_sorted_by`; ties are broken by the value, in the same direction."""
 
     def sql(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
         value, kind = args[0], node.type
         keys = _sorted_by(d, node, args)
         descends = any(down for _, down in keys)
         members: list[exp.Expression] = []
-        for key, _ in keys:  # engines differ in where they put null inside of a record, so it is told by itself
+        for key, _ in keys:  # engines order nulls in records differently, so they get their own key
             is_null = d.is_null(key.copy())
             members += [d.no(is_null) if descends else is_null, key.copy()]
         members += tie_keys(d, value, kind)
@@ -414,7 +414,7 @@ function(
 
 
 def _most_frequent(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    """Records of a value and its count, the greatest counts first, at most so many."""
+    """Records of a value and its count, those with the greatest counts first, up to a limit."""
     most = node.arguments[1]
     assert isinstance(most, Constant)
     if d.is_spark:

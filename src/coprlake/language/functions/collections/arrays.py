@@ -1,4 +1,4 @@
-"""Arrays. Indexes count from 0; null elements are left out by sums, means and comparisons."""
+"""Arrays. Indexes start at 0; sums, means and comparisons ignore null elements."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -24,7 +24,7 @@ Lowering = Callable[[Dialect, Apply, Sql], exp.Expression]
 
 
 def element_of(kind: Type | None) -> Type:
-    """What an array consists of."""
+    """The element type of an array."""
     return (kind.element if kind is not None else None) or NULL
 
 
@@ -239,7 +239,7 @@ def _array_reverse(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 def _check_direction(direction: str) -> None:
     if direction not in ("ascending", "descending"):
-        raise UsageError(f"direction has to be ascending or descending, found {direction!r}")
+        raise UsageError(f"direction must be ascending or descending, found {direction!r}")
 
 
 @function(
@@ -283,7 +283,7 @@ def _array_slice(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     if d.is_spark:
         return d.call("slice", args[0].copy(), begin, count)
     last = d.minus(d.plus(begin, count), d.long(1))
-    unknown = d.is_null(last.copy())  # to DuckDB a bound that is null is no bound
+    unknown = d.is_null(last.copy())  # DuckDB ignores a bound that is null
     return d.case((unknown, d.null(node.type)), default=d.call("list_slice", args[0].copy(), begin.copy(), last))
 
 
@@ -318,7 +318,7 @@ def _array_to_string(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     return _of_lists(d, node, args[0], lists.joined, kind=kind, delimiter=str(constant_at(node, 1)))
 
 
-# Functions of an expression over each element
+# Functions of an expression for each element
 
 
 def _truth_type(types: Sequence[Type | None]) -> Type | None:

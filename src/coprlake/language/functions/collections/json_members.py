@@ -1,4 +1,4 @@
-"""What stands in JSON: members by name and by path. What is found is text that may be meant as anything."""
+"""Members of JSON by name and by path. Results are loose strings: their type is left open."""
 
 import json
 import re
@@ -24,10 +24,10 @@ Path = tuple[str | int, ...]
 
 
 def parse_path(path: str) -> Path:
-    """The names and indexes of a path like ``$.a[0]['b c']``.
+    """Parse a path like ``$.a[0]['b c']`` into names and indexes.
 
     Raises:
-        UsageError: it is not one.
+        UsageError: the path is not valid.
     """
     rest = path.strip().removeprefix("$")
     if rest and not rest.startswith((".", "[")):
@@ -37,7 +37,7 @@ def parse_path(path: str) -> Path:
     while at < len(rest):
         found = _STEP.match(rest, at)
         if found is None:
-            raise UsageError(f"{path!r} is not a path into JSON; write one like $.name, $.list[0] or $['odd name']")
+            raise UsageError(f"{path!r} is not a valid JSON path; write it like $.name, $.list[0] or $['odd name']")
         name, index, *quoted = found.groups()
         steps.append(int(index) if index is not None else next(n for n in (name, *quoted) if n is not None))
         at = found.end()
@@ -45,12 +45,12 @@ def parse_path(path: str) -> Path:
 
 
 def values_at(texts: pa.Array, path: Path = ()) -> pa.Array:
-    """What is at a path in each text: texts without quotes, all else as JSON; null where nothing or null is."""
+    """The value at a path in each text: strings without quotes, anything else as JSON; null if missing or null."""
     return by_distinct(texts, pa.string(), lambda text: value_at(text, path))
 
 
 def value_at(text: str, path: Path) -> str | None:
-    """What is at a path in one text."""
+    """The value at a path in one text; see `values_at`."""
     try:
         value = _DECODER.decode(text)
     except (ValueError, RecursionError):
@@ -75,14 +75,14 @@ def _shown(value: Any) -> str | None:
 
 
 def _refused(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_refused)
 
 
 def at_path(d: Dialect, text: exp.Expression, path: Path) -> exp.Expression:
-    """What is at a path in a text."""
+    """The value at a path in a text, as SQL."""
     return d.kernel(kernel(values_at, (pa.string(),), pa.string(), path=path), text)
 
 

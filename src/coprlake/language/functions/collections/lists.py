@@ -1,4 +1,4 @@
-"""What is computed of the elements of lists, over all lists of a column at once."""
+"""Computations over the elements of lists, for all lists of a column at once."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +10,12 @@ from coprlake.language.types import STRING, Type
 
 
 def _rows(lists: pa.Array) -> npt.NDArray[np.int64]:
-    """For each element of all lists, which list it is of."""
+    """The index of the list that each element belongs to."""
     return pc.list_parent_indices(lists).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _found(lists: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
-    """The elements that are not null, and the list of each."""
+    """The non-null elements, and the index of the list of each."""
     elements = lists.flatten()
     is_there = elements.is_valid()
     return elements.filter(is_there), _rows(lists)[is_there.to_numpy(zero_copy_only=False)]
@@ -33,7 +33,7 @@ def double_sums(lists: pa.Array) -> pa.Array:
 
 
 def long_sums(lists: pa.Array) -> pa.Array:
-    """The sum of each list; 0 without elements, null if it does not fit into 64 bits."""
+    """The sum of each list; 0 without elements, null if it does not fit in 64 bits."""
     elements, rows = _found(lists)
     numbers = elements.to_numpy(zero_copy_only=False)
     low, high = (np.zeros(len(lists), np.int64) for _ in range(2))
@@ -55,17 +55,17 @@ def means(lists: pa.Array) -> pa.Array:
 
 
 def extremes(lists: pa.Array, greatest: bool = False) -> pa.Array:
-    """The least or greatest element of each list; null without any."""
+    """The least or greatest element of each list; null without elements."""
     elements, rows = _found(lists)
     places = np.full(len(lists), -1, np.int64)
     ranks = pc.rank(elements, tiebreaker="dense").to_numpy(zero_copy_only=False).astype(np.int64)
     order = np.argsort(ranks if not greatest else -ranks, kind="stable")[::-1]
-    places[rows[order]] = order  # the last that is written is the first in the order
+    places[rows[order]] = order  # the last write wins, which is the first in the order
     return elements.take(pa.array(places, mask=places < 0))
 
 
 def distinct(lists: pa.Array) -> pa.Array:
-    """Each element of a list once, where it first stood; null is an element too."""
+    """The distinct elements of each list, in order of first appearance; null counts as an element."""
     codes = pc.dictionary_encode(lists.flatten(), null_encoding="encode").indices.to_numpy(zero_copy_only=False)
     rows = _rows(lists)
     order = np.lexsort((codes, rows))
@@ -79,7 +79,7 @@ def distinct(lists: pa.Array) -> pa.Array:
 
 
 def joined(lists: pa.Array, kind: Type = STRING, delimiter: str = ",") -> pa.Array:
-    """The elements of each list as one text; null is left out."""
+    """The elements of each list joined into one string; nulls are skipped."""
     elements, rows = _found(lists)
     counts = pa.array(np.bincount(rows, minlength=len(lists)), mask=_nulls(lists))
     return joined_lists(counts, spell(elements, kind), delimiter)

@@ -1,4 +1,4 @@
-"""Times in the calendar: their parts, texts made of them, and times made of parts."""
+"""Times in the calendar: their parts, formatting them, and building them from parts."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -36,15 +36,15 @@ Numbers = npt.NDArray[np.int64]
 
 
 def check_zone(zone: str) -> None:
-    """Refuse a time zone that is not known."""
+    """Reject an unknown time zone."""
     try:
         pc.local_timestamp(pa.array([0], pa.timestamp("us", tz=zone)))
     except (pa.ArrowException, ValueError) as error:
-        raise UsageError(f"there is no time zone {zone!r}; write one like Europe/Vienna or UTC") from error
+        raise UsageError(f"unknown time zone {zone!r}; write, for example, Europe/Vienna or UTC") from error
 
 
 def local_times(times: pa.Array, zone: str = "UTC") -> pa.Array:
-    """What clocks show in a zone, as if it were UTC; null outside of the years 1 to 9999."""
+    """The local times in a zone, as if they were UTC; null outside the years 1 to 9999."""
     local = pc.local_timestamp(in_range(times).cast(pa.timestamp("us", tz=zone)))
     return in_range(local.cast(pa.int64()))
 
@@ -63,7 +63,7 @@ def _local(d: Dialect, node: Apply, args: Sql, place: int) -> exp.Expression:
 
 
 def parts_of(times: pa.Array, part: str = "year") -> pa.Array:
-    """A part of each time: see `_PARTS`."""
+    """A part of each time; see `_PARTS`."""
     return pc.call_function(_PARTS[part], [times.cast(pa.timestamp("us"))], _OPTIONS.get(part)).cast(pa.int64())
 
 
@@ -90,7 +90,7 @@ def _clock(name: str, doc: str, gives: int, size: int, count: int) -> None:
     def sql(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
         number = d.floor_divide(_local(d, node, args, 1), d.long(size))
         rest = d.call("mod", number, d.long(count))
-        return d.call("mod", d.plus(rest, d.long(count)), d.long(count))  # never negative, also before 1970
+        return d.call("mod", d.plus(rest, d.long(count)), d.long(count))  # never negative, even before 1970
 
     _put_part(name, doc, gives, sql)
 
@@ -117,14 +117,14 @@ _clock("getMinute", "The minute, from 0 to 59.", 34, 60 * 10**6, 60)
 _clock("getSecond", "The second, from 0 to 59.", 56, 10**6, 60)
 
 
-# Times as texts
+# Times as text
 
 
 def _pieces(pattern: str) -> list[tuple[str, int]]:
     """The parts of a pattern: letters with their count, or plain text with -1.
 
     Raises:
-        UsageError: a letter means nothing, or a quote is open.
+        UsageError: a letter is unknown, or a quote is not closed.
     """
     found: list[tuple[str, int]] = []
     at = 0
@@ -138,7 +138,7 @@ def _pieces(pattern: str) -> list[tuple[str, int]]:
             found.append((text if quoted is None else quoted.replace("''", "'") or "'", -1))
         elif letter not in _LETTERS:
             known = " ".join(_LETTERS)
-            raise UsageError(f"the format {pattern!r} has {letter}, which means nothing; known are {known}")
+            raise UsageError(f"the format {pattern!r} has the unknown letter {letter}; expected one of {known}")
         else:
             found.append((letter, len(text)))
         at = piece.end()
@@ -146,7 +146,7 @@ def _pieces(pattern: str) -> list[tuple[str, int]]:
 
 
 class _Moments:
-    """Times of a clock, taken apart."""
+    """Local times, split into parts."""
 
     def __init__(self, utc: pa.Array, zone: str) -> None:
         local = local_times(utc, zone)
@@ -156,11 +156,11 @@ class _Moments:
         self._stamps = local.fill_null(0)
 
     def part(self, name: str) -> Numbers:
-        """See `_PARTS`."""
+        """A part of each time; see `_PARTS`."""
         return parts_of(self._stamps, name).to_numpy(zero_copy_only=False)
 
     def clock(self, size: int, count: int) -> Numbers:
-        """How many of a unit, of so many."""
+        """The value of a unit of `size` microseconds that wraps at `count`."""
         return self.micros // size % count
 
 
@@ -219,7 +219,7 @@ _LETTERS: Final[dict[str, Callable[[_Moments, int], pa.Array]]] = {
 
 
 def formatted(times: pa.Array, pattern: str = "", zone: str = "UTC") -> pa.Array:
-    """Times as texts of a pattern; null for null and outside of the years 1 to 9999."""
+    """Times formatted by a pattern; null for null and outside the years 1 to 9999."""
     moments = _Moments(times, zone)
     parts = [text if count < 0 else _LETTERS[text](moments, count) for text, count in _pieces(pattern)]
     none = pc.if_else(pa.array(moments.mask), pa.scalar(None, pa.string()), pa.scalar(""))
@@ -243,7 +243,7 @@ def _format_timestamp(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     return d.kernel(kernel(formatted, (pa.int64(),), pa.string(), pattern=pattern, zone=zone), args[0])
 
 
-# Times as numbers, and of numbers
+# Times to and from numbers
 
 
 def _from_unix(name: str, unit: str, number: int, sql: Lowering) -> None:
@@ -288,7 +288,7 @@ def _timestamp(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def times_of(*columns: pa.Array) -> pa.Array:
-    """Times of year, month, day, hour, minute, second, milliseconds and microseconds; null where there is none."""
+    """Times from year, month, day, hour, minute, second, milliseconds and microseconds; null if not valid."""
     mask = np.zeros(len(columns[0]), np.bool_)
     numbers: list[Numbers] = []
     for column, (least, most) in zip(columns, _RANGES, strict=True):
@@ -308,7 +308,7 @@ _RANGES: Final = ((1, 9999), (1, 12), (1, 31), (0, 23), (0, 59), (0, 59), (0, 99
 
 def _check_unit(unit: str) -> None:
     if unit not in NANOSECONDS:
-        raise UsageError(f"there is no unit {unit!r} of fixed length; known are {' '.join(NANOSECONDS)}")
+        raise UsageError(f"unit {unit!r} is unknown or has no fixed length; expected one of {' '.join(NANOSECONDS)}")
 
 
 @function(

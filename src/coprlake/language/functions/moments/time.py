@@ -27,7 +27,7 @@ def _moments(times: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def round_to_months(times: pa.Array, months: int = 1) -> pa.Array:
-    """The begin of the month, quarter or year of each time."""
+    """The start of the month, quarter or year of each time."""
     moments, mask = _moments(times)
     number = moments.astype("datetime64[M]").astype(np.int64)
     starts = (number // months * months).astype("datetime64[M]").astype("datetime64[us]")
@@ -35,7 +35,7 @@ def round_to_months(times: pa.Array, months: int = 1) -> pa.Array:
 
 
 def add_months(times: pa.Array, months: int = 1) -> pa.Array:
-    """The same day and time of another month, or its last day."""
+    """The same day and time in another month, or that month's last day."""
     moments, mask = _moments(times)
     month = moments.astype("datetime64[M]")
     since = moments - month.astype("datetime64[us]")
@@ -74,12 +74,12 @@ def _bin_type(types: Sequence[Type | None]) -> Type | None:
 
 def _check_interval(interval: object) -> None:
     if interval.count < 1 if isinstance(interval, Months) else interval <= 0:  # type: ignore[operator]
-        raise UsageError("the interval of bin has to be more than 0")
+        raise UsageError("the interval of bin must be greater than 0")
 
 
 def _check_at(at: object) -> None:
     if isinstance(at, Months):
-        raise UsageError("at cannot be months, quarters or years; give a time, or a duration of a fixed length")
+        raise UsageError("at cannot be in months, quarters or years; use a time or a duration of fixed length")
 
 
 @function(
@@ -113,7 +113,7 @@ def _bin(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def _origin(node: Apply) -> int | float:
-    """Where a slot begins, in the unit of the value; of those, for whole numbers, the one nearest to 0."""
+    """The start of a slot, in the unit of the value; for whole numbers the first one from 0."""
     at, step = node.arguments[2], node.arguments[1]
     assert isinstance(step, Constant)
     if not isinstance(at, Constant) or at.value is None:

@@ -1,4 +1,4 @@
-"""Hashes of texts, over their UTF-8 bytes, as hexadecimal digits in small letters."""
+"""Hashes of the UTF-8 bytes of text, as lower-case hexadecimal digits."""
 
 import hashlib
 import zlib
@@ -20,21 +20,21 @@ Sql = Sequence[exp.Expression]
 
 
 def hashed(texts: pa.Array, name: str = "sha512") -> pa.Array:
-    """A hash that Python has."""
+    """The hash of each text by an algorithm of `hashlib`."""
     return by_distinct(
         texts, pa.string(), lambda text: hashlib.new(name, text.encode(), usedforsecurity=False).hexdigest()
     )
 
 
 def checksums(texts: pa.Array) -> pa.Array:
-    """CRC-32."""
+    """The CRC-32 of each text."""
     return by_distinct(texts, pa.string(), lambda text: f"{zlib.crc32(text.encode()):08x}")
 
 
 def xx_hashes(texts: pa.Array, bits: int = 64) -> pa.Array:
-    """The xxHash with seed 0."""
+    """The xxHash of each text with seed 0."""
     digest = xxhash.xxh64_hexdigest if bits == 64 else xxhash.xxh32_hexdigest
-    values = texts.cast(pa.binary()).to_pylist()  # looking for repeated ones would take longer than hashing them
+    values = texts.cast(pa.binary()).to_pylist()  # hashing is faster than finding duplicates
     return pa.array([None if value is None else digest(value) for value in values], pa.string())
 
 

@@ -1,4 +1,4 @@
-"""The functions that take a DPL pattern: done once, by `coprlake.dpl`, and called by both engines."""
+"""The command `parse` as an array function, so that both engines match patterns with `coprlake.dpl`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,22 +48,22 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, eq=False)
 class ParseFunction(Function):
-    """`parse` with a pattern, and the record that it makes."""
+    """`parse` with a pattern, and the record type that it returns."""
 
     record: Type = STRING
 
 
 @lru_cache(maxsize=256)
 def parse_function(text: str) -> ParseFunction:
-    """A function from a text to the record of what the pattern exports.
+    """A function that takes a text and returns a record of the pattern's exports.
 
     Raises:
-        PatternError: it is not a pattern.
-        UsageError: it exports nothing.
+        PatternError: the pattern is not valid.
+        UsageError: the pattern exports nothing.
     """
     pattern = compile_pattern(text)
     if not pattern.exports:
-        raise UsageError("the pattern gives no value a name; write WORD:user to have a field user")
+        raise UsageError("the pattern names no value; write WORD:user, for example, to get a field user")
     kind = type_of(pattern)
 
     def sql(d: Dialect, node: Apply, args: Sequence[Any]) -> exp.Expression:
@@ -73,13 +73,13 @@ def parse_function(text: str) -> ParseFunction:
 
 
 def parse(texts: pa.Array, pattern: str = "") -> pa.Array:
-    """What a pattern exports of each text, as engines carry it."""
+    """The exports of a pattern for each text, in the engines' representation."""
     compiled = compile_pattern(pattern)
     return relabeled(dpl.parse(compiled, texts), carried_type(type_of(compiled)))
 
 
 def type_of(pattern: Pattern) -> Type:
-    """The record that a pattern makes of a text."""
+    """The record type of a pattern's exports."""
     return record(tuple((export.name, _type(export.type)) for export in pattern.exports))
 
 

@@ -1,4 +1,4 @@
-"""Functions that take a pattern of DPL; see `coprlake.dpl`."""
+"""Functions that take a DPL pattern; see `coprlake.dpl`."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -26,7 +26,7 @@ Sql = Sequence[exp.Expression]
 
 def _check_exports(pattern: str) -> None:
     if not compile_pattern(pattern).exports:
-        raise UsageError("the pattern gives no value a name; write INT:n to have the number n")
+        raise UsageError("the pattern names no value; write INT:n, for example, to get a number n")
 
 
 def _check_split(pattern: str) -> None:
@@ -34,7 +34,7 @@ def _check_split(pattern: str) -> None:
 
 
 def exported_type(pattern: str) -> Type:
-    """What a pattern makes of a text: its only export, or the record of its exports."""
+    """The type of a pattern's result: its only export, or a record of its exports."""
     kind = parsing.type_of(compile_pattern(pattern))
     return kind.members[0][1] if len(kind.members) == 1 else kind
 
@@ -59,7 +59,7 @@ def _matches_pattern(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def matches_pattern(texts: pa.Array, pattern: str = "") -> pa.Array:
-    """Whether each text begins with a match."""
+    """Whether the pattern matches at the start of each text."""
     return dpl.matches(compile_pattern(pattern), texts)
 
 
@@ -79,7 +79,7 @@ def _parse(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def parse_first(texts: pa.Array, pattern: str = "") -> pa.Array:
-    """What a pattern exports of each text; null where it does not match."""
+    """The exports of a pattern for each text; null where it does not match."""
     compiled = compile_pattern(pattern)
     found = dpl.parse(compiled, texts)
     kind = carried_type(exported_type(pattern))
@@ -106,7 +106,7 @@ def _parse_all(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def parse_each(texts: pa.Array, pattern: str = "") -> pa.Array:
-    """What each match in each text exports."""
+    """The exports of each match in each text."""
     compiled = compile_pattern(pattern)
     found = dpl.parse_all(compiled, texts)
     kind = carried_type(array(exported_type(pattern)))
@@ -134,7 +134,7 @@ def _replace_pattern(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def replace_pattern(texts: pa.Array, pattern: str = "", replacement: str = "") -> pa.Array:
-    """Each text with a text in place of each match."""
+    """Each text with all matches replaced."""
     return dpl.replace(compile_pattern(pattern), texts, replacement)
 
 
@@ -153,5 +153,5 @@ def _split_by_pattern(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def split_by_pattern(texts: pa.Array, pattern: str = "") -> pa.Array:
-    """What stands between matches."""
+    """Each text split at the matches."""
     return dpl.split(compile_pattern(pattern), texts)

@@ -1,4 +1,4 @@
-"""How values are spelled as text: each type one way, in a text of its own and inside of JSON."""
+"""Convert values to text: each type in one way, on its own and within JSON."""
 
 import json
 from typing import Final
@@ -11,9 +11,9 @@ from coprlake.language.functions.array_functions import by_distinct
 from coprlake.language.types import STRING, Type
 
 FIRST_US: Final = -62_135_596_800_000_000
-"""The begin of the year 1."""
+"""The start of the year 1, in microseconds."""
 LAST_US: Final = 253_402_300_799_999_999
-"""The end of the year 9999."""
+"""The end of the year 9999, in microseconds."""
 
 _UNITS: Final = (
     ("d", 86_400 * 10**9),
@@ -27,7 +27,7 @@ _UNITS: Final = (
 
 
 def spell(values: pa.Array, kind: Type = STRING) -> pa.Array:
-    """Values as texts; null for null. Arrays and records are JSON."""
+    """Values as text; null for null. Arrays, records and maps are JSON."""
     if kind.kind in ("array", "record", "map"):
         return _json(values, kind)
     if kind.kind == "timestamp":
@@ -40,13 +40,13 @@ def spell(values: pa.Array, kind: Type = STRING) -> pa.Array:
 
 
 def in_range(times: pa.Array) -> pa.Array:
-    """Times of the years 1 to 9999; others become null."""
+    """The times in the years 1 to 9999; others become null."""
     is_known = pc.and_(pc.greater_equal(times, FIRST_US), pc.less_equal(times, LAST_US))
     return pc.if_else(is_known, times, pa.scalar(None, pa.int64()))
 
 
 def spell_times(times: pa.Array) -> pa.Array:
-    """``2026-01-31T12:00:00Z``, with milliseconds or microseconds where there are any."""
+    """``2026-01-31T12:00:00Z``, with milliseconds or microseconds if they are not 0."""
     texts = pc.strftime(in_range(times).cast(pa.timestamp("us")), format="%Y-%m-%dT%H:%M:%SZ")
     return pc.replace_substring_regex(texts, r"(?:\.000000|000)Z$", "Z")
 
@@ -55,14 +55,16 @@ def spell_durations(durations: pa.Array) -> pa.Array:
     """``1h 30m``: the units that are not zero, from days to nanoseconds."""
     numbers = durations.fill_null(0).to_numpy(zero_copy_only=False)
     is_negative = numbers < 0
-    left = np.where(is_negative, -numbers.astype(np.uint64), numbers.astype(np.uint64))  # also right for -2**63
+    left = np.where(is_negative, -numbers.astype(np.uint64), numbers.astype(np.uint64))  # also correct for -2**63
     parts = []
     for unit, size in _UNITS:
         count, left = np.divmod(left, np.uint64(size))
         texts = pc.binary_join_element_wise(pa.array(count).cast(pa.string()), unit, "")
         is_said = (count > 0) | ((numbers == 0) & (unit == "s"))
         parts.append(pc.if_else(pa.array(is_said), texts, pa.scalar(None, pa.string())))
-    joined = pc.binary_join_element_wise(*parts, " ", null_handling="skip")  # loses rows of nothing but null
+    joined = pc.binary_join_element_wise(
+        *parts, " ", null_handling="skip"
+    )  # drops rows in which all are null; here none is
     signed = pc.binary_join_element_wise(pc.if_else(pa.array(is_negative), "-", ""), joined, "")
     return pc.if_else(durations.is_valid(), signed, pa.scalar(None, pa.string()))
 
@@ -71,7 +73,7 @@ def spell_durations(durations: pa.Array) -> pa.Array:
 
 
 def _json(values: pa.Array, kind: Type) -> pa.Array:
-    """As JSON without blanks; null for null."""
+    """Values as JSON without blanks; null for null."""
     if kind.kind == "array":
         assert kind.element is not None
         return _around("[", joined_lists(_lists(values), _json_or_null(values.flatten(), kind.element), ","), "]")
@@ -105,12 +107,12 @@ def _around(left: str, texts: pa.Array, right: str) -> pa.Array:
 
 
 def _lists(values: pa.Array) -> pa.Array:
-    """The lengths of lists, null for null."""
+    """The lengths of lists; null for null."""
     return pc.list_value_length(values)
 
 
 def joined_lists(lengths: pa.Array, elements: pa.Array, delimiter: str) -> pa.Array:
-    """Texts that are not null, joined by so many; null for a length that is null."""
+    """Join consecutive non-null strings, `lengths` at a time; null for a null length."""
     offsets = np.concatenate([[0], np.cumsum(lengths.fill_null(0).to_numpy(zero_copy_only=False))])
     mask = pc.is_null(lengths) if lengths.null_count else None
     lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), elements, mask=mask)

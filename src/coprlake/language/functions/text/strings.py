@@ -1,4 +1,4 @@
-"""Texts: their parts, their length, and texts made of them. Indexes count code points, from 0."""
+"""Strings: their parts, their lengths, and transforming them. Indexes count code points, from 0."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -68,26 +68,26 @@ def _last_index_of(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def first_index(texts: pa.Array, parts: pa.Array, froms: pa.Array) -> pa.Array:
-    """Where each part first stands in its text."""
+    """The index of the first occurrence of each part in its text."""
     from coprlake.language.functions.text.text_scanning import index_of
 
     return index_of(texts, parts, froms, backwards=False)
 
 
 def last_index(texts: pa.Array, parts: pa.Array, froms: pa.Array) -> pa.Array:
-    """Where each part last stands in its text."""
+    """The index of the last occurrence of each part in its text."""
     from coprlake.language.functions.text.text_scanning import index_of
 
     return index_of(texts, parts, froms, backwards=True)
 
 
 def lower_texts(texts: pa.Array) -> pa.Array:
-    """In small letters, each character by itself."""
+    """Each text in lower case, converted character by character."""
     return pc.utf8_lower(texts)
 
 
 def upper_texts(texts: pa.Array) -> pa.Array:
-    """In capital letters, each character by itself."""
+    """Each text in upper case, converted character by character."""
     return pc.utf8_upper(texts)
 
 
@@ -148,7 +148,7 @@ def _split_string(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def split_texts(texts: pa.Array, delimiter: str = "") -> pa.Array:
-    """What stands between delimiters."""
+    """Each text split at the delimiter, or into characters without one."""
     if delimiter:
         return pc.split_pattern(texts, delimiter)
     from coprlake.language.functions.text.text_scanning import characters
@@ -209,7 +209,7 @@ def _punctuation(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def punctuation_of(texts: pa.Array, count: int = 32, has_space: bool = True) -> pa.Array:
-    """The first signs of each text."""
+    """The first `count` punctuation characters of each text."""
     kept = pc.replace_substring_regex(texts, _NO_PUNCTUATION_OR_SPACE if has_space else _NO_PUNCTUATION, "")
     return pc.utf8_slice_codeunits(kept, 0, count)
 
@@ -226,7 +226,7 @@ def _levenshtein(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def edit_distance(lefts: pa.Array, rights: pa.Array) -> pa.Array:
-    """The distance of each pair."""
+    """The edit distance of each pair."""
     from coprlake.language.functions.text.text_scanning import distances
 
     return distances(lefts, rights)
@@ -244,7 +244,7 @@ def _encode_url(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def encoded_urls(texts: pa.Array) -> pa.Array:
-    """Percent-encoded."""
+    """Each text percent-encoded."""
     return by_distinct(texts, pa.string(), lambda text: quote(text, safe=""))
 
 
@@ -260,5 +260,5 @@ def _decode_url(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def decoded_urls(texts: pa.Array) -> pa.Array:
-    """What was percent-encoded."""
+    """Each text percent-decoded."""
     return by_distinct(texts, pa.string(), unquote_plus)

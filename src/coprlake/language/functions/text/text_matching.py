@@ -1,7 +1,7 @@
 """Whether a text matches: substrings, phrases, whole values, patterns.
 
-Unless a function says otherwise, only the case of ASCII letters can be ignored. Patterns are built of what RE2 and Java
-read alike: no lookaround, no classes but bracketed ASCII ones, letters of either case as ``[aA]``.
+Unless a function says otherwise, only the case of ASCII letters can be ignored. Regular expressions use only what RE2
+and Java interpret alike: no lookaround, no classes except bracketed ASCII ones, letters of either case as ``[aA]``.
 """
 
 import re
@@ -29,7 +29,7 @@ Sql = Sequence[exp.Expression]
 
 
 def quoted(text: str, *, exact: bool) -> str:
-    """A pattern for a text."""
+    """A regular expression that matches a literal text."""
     return "".join(_sign(character, exact) for character in text)
 
 
@@ -42,7 +42,7 @@ def _sign(character: str, exact: bool) -> str:
 
 
 def constant_at(node: Apply, place: int) -> object:
-    """The value of an argument that is a constant."""
+    """The value of an argument if it is a constant, otherwise None."""
     argument = node.arguments[place]
     return argument.value if isinstance(argument, Constant) else None
 
@@ -52,7 +52,7 @@ def _same_case(text: str) -> bool:
 
 
 def _part(d: Dialect, node: Apply, args: Sql, pattern: str, duckdb: str, spark: str) -> exp.Expression:
-    """A function of the engine, or a pattern where case does not count."""
+    """Call a function of the engine, or match a regular expression if case is ignored."""
     exact = constant_at(node, 2) is not False
     part = constant_at(node, 1)
     if exact or (isinstance(part, str) and _same_case(part)):
@@ -64,7 +64,7 @@ def _part(d: Dialect, node: Apply, args: Sql, pattern: str, duckdb: str, spark: 
 
 
 def ascii_lower(d: Dialect, text: exp.Expression) -> exp.Expression:
-    """With the capital letters of ASCII made small."""
+    """The text with ASCII letters in lower case."""
     upper, lower = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
     return d.call("translate", text, d.text(upper), d.text(lower))
 
@@ -105,7 +105,7 @@ def _ends_with(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def phrase_pattern(phrase: str, *, exact: bool) -> str:
-    """A pattern that finds a phrase as `matchesPhrase` does: its ends cut no word, unless they are ``*``."""
+    """A regular expression for `matchesPhrase`: the phrase cuts no word at its ends, except at a ``*``."""
     left_open, right_open = phrase.startswith("*"), phrase.endswith("*") and len(phrase) > 1
     core = phrase[left_open : len(phrase) - right_open]
     before = "" if left_open or not _IS_WORD.match(core) else rf"(?:\A|{_NO_WORD})"
@@ -114,14 +114,14 @@ def phrase_pattern(phrase: str, *, exact: bool) -> str:
 
 
 def value_pattern(pattern: str, *, exact: bool) -> str:
-    """A pattern for whole values, where ``*`` at an end is anything."""
+    """A regular expression for whole values, where ``*`` at either end matches anything."""
     left_open, right_open = pattern.startswith("*"), pattern.endswith("*") and len(pattern) > 1
     core = pattern[left_open : len(pattern) - right_open]
     return ("" if left_open else r"\A") + quoted(core, exact=exact) + ("" if right_open else r"\z")
 
 
 def _on_each(d: Dialect, kind: Type, value: exp.Expression, pattern: str) -> exp.Expression:
-    """The pattern in a text, or in some element of an array."""
+    """Whether the pattern matches a text or any element of an array."""
     if kind.kind == "array" and kind.element and kind.element.kind == "string":
         hits = d.keep(value, lambda element: d.matches(element, pattern))
         return d.binary(exp.GT, d.size(hits), d.long(0))
@@ -145,7 +145,7 @@ def _matches_phrase(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def patterns_of(arguments: Sequence[Expr | None]) -> list[str]:
-    """The texts among constants and arrays of constants; others are ignored."""
+    """The strings among constants and arrays of constants; other values are ignored."""
     found: list[str] = []
     for argument in arguments:
         if isinstance(argument, Constant) and isinstance(argument.value, str):
@@ -175,7 +175,7 @@ def _matches_value(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def like_pattern(pattern: str) -> str:
-    """A pattern for `like`."""
+    """A regular expression for a pattern of `like`."""
     signs = {"%": "(?s:.*)", "_": "(?s:.)"}
     return r"\A" + "".join(signs.get(sign) or quoted(sign, exact=True) for sign in pattern) + r"\z"
 
@@ -226,9 +226,9 @@ def _in(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def _among(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    """Whether a needle is equal to a value or an element; of an array, whether some element is.
+    """Whether a needle equals one of the values or their elements; for an array, whether any element does.
 
-    Types that differ are never equal.
+    Values of different types are never equal.
     """
     needle = node.arguments[0]
     assert needle is not None
@@ -260,13 +260,13 @@ def _among(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def _is_known(value: Expr) -> bool:
-    """Whether it is a constant, or an array of constants."""
+    """Whether the value is a constant or an array of constants."""
     parts = value.arguments if isinstance(value, Apply) and value.function is operators.LIST else (value,)
     return all(isinstance(part, Constant) for part in parts)
 
 
 def _overlap(d: Dialect, elements: exp.Expression, value: exp.Expression, is_list: bool, kind: Type) -> exp.Expression:
-    """Whether an array has a value, or an element of another array, as values of this type."""
+    """Whether an array contains a value, or any element of another array, compared as `kind`."""
     elements = d.cast(elements, array(kind))
     if is_list:
         name = d.pick(duckdb="list_has_any", spark="arrays_overlap")
@@ -278,7 +278,7 @@ def _as_kind(d: Dialect, side: exp.Expression, have: Type, want: Type) -> exp.Ex
     return d.cast(side, want) if have.kind != want.kind and have.is_number else side
 
 
-# What `~` and `search` do with values of all types
+# `~` and `search` for values of all types
 
 
 def _term(d: Dialect, kind: Type, value: exp.Expression, term: str, exact: bool) -> exp.Expression:
@@ -317,7 +317,7 @@ def _number(term: str) -> int | float | None:
 
 
 def term_pattern(term: str, *, exact: bool) -> str:
-    """As a phrase, with ``*`` also inside."""
+    """A regular expression for a term: a phrase that may also have ``*`` inside."""
     left_open, right_open = term.startswith("*"), term.endswith("*") and len(term) > 1
     core = term[left_open : len(term) - right_open]
     before = "" if left_open or not _IS_WORD.match(core) else rf"(?:\A|{_NO_WORD})"

@@ -1,4 +1,4 @@
-"""The 64 bits of whole numbers."""
+"""Bitwise functions of 64-bit integers."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -60,7 +60,7 @@ def _count(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def counted_bits(values: pa.Array) -> pa.Array:
-    """How many bits are set."""
+    """The number of bits set in each value."""
     numbers, mask = _numbers(values)
     return pa.array(np.bitwise_count(numbers.view(np.uint64)).astype(np.int64), mask=mask)
 
@@ -98,7 +98,7 @@ def _numbers(values: pa.Array) -> "tuple[np.ndarray, np.ndarray]":
 
 
 def shifted_left(values: pa.Array, counts: pa.Array) -> pa.Array:
-    """Bits moved to the left."""
+    """Each value shifted left."""
     numbers, mask = _numbers(values)
     moves, no_moves = _numbers(counts)
     moved = numbers.view(np.uint64) << np.clip(moves, 0, 63).astype(np.uint64)
@@ -107,7 +107,7 @@ def shifted_left(values: pa.Array, counts: pa.Array) -> pa.Array:
 
 
 def shifted_right(values: pa.Array, counts: pa.Array, is_signed: bool = True) -> pa.Array:
-    """Bits moved to the right."""
+    """Each value shifted right."""
     numbers, mask = _numbers(values)
     moves, no_moves = _numbers(counts)
     if is_signed:

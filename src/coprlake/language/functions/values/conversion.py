@@ -1,4 +1,4 @@
-"""From one type to another."""
+"""Conversions between types."""
 
 import re
 import sys
@@ -39,13 +39,13 @@ Sql = Sequence[exp.Expression]
 
 
 def kind_at(node: Apply, place: int) -> Type:
-    """The type of an argument."""
+    """The type of an argument; null if it is omitted."""
     argument = node.arguments[place]
     return NULL if argument is None else argument.type
 
 
 def as_text(d: Dialect, value: exp.Expression, kind: Type) -> exp.Expression:
-    """A value as text, spelled alike by both engines."""
+    """A value as text, the same in both engines."""
     if kind.kind in ("string", "ip", "null"):
         return value
     if kind.kind in ("long", "boolean"):
@@ -54,7 +54,7 @@ def as_text(d: Dialect, value: exp.Expression, kind: Type) -> exp.Expression:
 
 
 def truncated(d: Dialect, value: exp.Expression) -> exp.Expression:
-    """A floating number without what is behind the point, as a whole one; null if it does not fit."""
+    """A double truncated to a long; null if it does not fit."""
     fits = d.both(d.binary(exp.GTE, value, d.double(-_LONGEST)), d.binary(exp.LT, value.copy(), d.double(_LONGEST)))
     if not d.is_spark:  # DuckDB's cast rounds, Spark's does not
         value = d.call("trunc", value)
@@ -95,7 +95,7 @@ def _to_long(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def scaled(d: Dialect, value: exp.Expression, factor: int) -> exp.Expression:
-    """A whole number times another; null if that does not fit into 64 bits."""
+    """A long times a constant; null if the product does not fit in 64 bits."""
     most = (2**63 - 1) // factor
     fits = d.both(d.binary(exp.GTE, value, d.long(-most)), d.binary(exp.LTE, value.copy(), d.long(most)))
     return d.case((fits, d.times(value.copy(), d.long(factor))), default=d.null(LONG))
@@ -181,7 +181,7 @@ def _durations_of(texts: pa.Array) -> pa.Array:
 
 
 def parse_duration(text: str) -> int | None:
-    """Nanoseconds; None if the text is no duration or too long a one."""
+    """Parse a duration to nanoseconds; None if it is not valid or too long."""
     found = _DURATION.fullmatch(text)
     if found is None:
         return None
@@ -210,7 +210,7 @@ def _to_array(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     return d.case((d.is_null(args[0].copy()), d.null(node.type)), default=one)
 
 
-# The value if it is of a type
+# The value if it has a certain type
 
 _VALUES: Final = 'data record(a = 1, b = "1") | fields '
 _LOOSE_TOO: Final = " An attribute, whose type nobody told, is one if it spells one."

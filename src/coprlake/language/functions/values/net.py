@@ -1,4 +1,4 @@
-"""Addresses of the internet, of both versions. They travel as texts, IPv6 in its short form."""
+"""IP addresses of both versions. They are represented as text, IPv6 in its short form."""
 
 import ipaddress
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ _PRIVATE: Final = tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "172.16.0.0/12"
 
 
 def parse_address(text: str) -> Address | None:
-    """An address; None if it is not one. Zones of IPv6 are of one machine only, and not taken."""
+    """Parse an address; None if it is not valid. IPv6 zones are local to one machine and not accepted."""
     if "%" in text:
         return None
     try:
@@ -36,7 +36,7 @@ def parse_address(text: str) -> Address | None:
 
 
 def addresses(texts: pa.Array) -> pa.Array:
-    """Addresses in the one way to write each; null for what is none."""
+    """Addresses in canonical form; null if not valid."""
     return by_distinct(texts, pa.string(), lambda text: _shown(parse_address(text)))
 
 
@@ -45,7 +45,7 @@ def _shown(address: Address | None) -> str | None:
 
 
 def address_keys(texts: pa.Array) -> pa.Array:
-    """Texts that are equal and ordered as the addresses are, IPv4 before IPv6; null for what is none."""
+    """Keys that compare as the addresses do, IPv4 before IPv6; null if not valid."""
     return by_distinct(texts, pa.string(), lambda text: _key(parse_address(text)))
 
 
@@ -77,11 +77,11 @@ for _name, _group, _doc in (
     )(_to_ip)
 
 
-# What kind of address it is
+# Kinds of addresses
 
 
 def is_kind(texts: pa.Array, kind: str = "private") -> pa.Array:
-    """Whether each address is of a kind; null for what is none."""
+    """Whether each address is of a kind; null if not valid."""
     test = _KINDS[kind]
 
     def of_one(text: str) -> bool | None:
@@ -92,7 +92,7 @@ def is_kind(texts: pa.Array, kind: str = "private") -> pa.Array:
 
 
 def is_version(texts: pa.Array, version: int = 0) -> pa.Array:
-    """Whether each text is an address, of a version or (0) of any."""
+    """Whether each text is an address of a version, or of any if it is 0."""
 
     def of_one(text: str) -> bool:
         address = parse_address(text)
@@ -142,20 +142,20 @@ _version("isIpV6", 6, "an address of IPv6", [False, False, True, False])
 
 
 def parse_network(text: str) -> Network:
-    """A network, or an address as a network of its own.
+    """Parse a network; a single address is a network of one.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the text is neither.
     """
     try:
         return ipaddress.ip_network(text, strict=False)
     except ValueError as error:
-        raise UsageError(f"{text!r} is not a network or address; write one like 10.0.0.0/8") from error
+        raise UsageError(f"{text!r} is not a valid network or address; write, for example, 10.0.0.0/8") from error
 
 
 def _check_network(value: object) -> None:
     if not isinstance(value, str):
-        raise UsageError(f"{value!r} is not a network or address; write one like 10.0.0.0/8")
+        raise UsageError(f"{value!r} is not a valid network or address; write, for example, 10.0.0.0/8")
     parse_network(value)
 
 
@@ -173,7 +173,7 @@ def _ip_in(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def is_in(texts: pa.Array, networks: tuple[str, ...] = ()) -> pa.Array:
-    """Whether each address is in one of the networks; null for what is none."""
+    """Whether each address is in one of the networks; null if not valid."""
     parsed = [parse_network(text) for text in networks]
 
     def of_one(text: str) -> bool | None:
@@ -186,7 +186,7 @@ def is_in(texts: pa.Array, networks: tuple[str, ...] = ()) -> pa.Array:
 def _check_bits(most: int) -> Callable[[int], None]:
     def check(bits: int) -> None:
         if not 0 <= bits <= most:
-            raise UsageError(f"an address has 0 to {most} bits to keep, found {bits}")
+            raise UsageError(f"the number of bits must be from 0 to {most}, found {bits}")
 
     return check
 
@@ -213,7 +213,7 @@ def _ip_mask(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def masked(texts: pa.Array, bits: int = 32, ipv6_bits: int = 128) -> pa.Array:
-    """The first bits of each address; null for what is none."""
+    """Each address with only its first bits kept; null if not valid."""
 
     def of_one(text: str) -> str | None:
         address = parse_address(text)

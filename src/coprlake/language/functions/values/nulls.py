@@ -1,4 +1,4 @@
-"""Null, and what flows where: if, coalesce and their like."""
+"""Null handling and conditionals: if, coalesce and similar functions."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -92,7 +92,7 @@ def _is_false_or_null(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def _without_keys(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    """A map without some of its keys."""
+    """The map without the given keys."""
 
     def kept(entry: exp.Expression) -> exp.Expression:
         return d.both(*(d.no(d.equal(d.member(entry.copy(), "key"), key)) for key in args[1:]))

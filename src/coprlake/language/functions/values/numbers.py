@@ -1,4 +1,4 @@
-"""Numbers. What has no result among the finite numbers, as the root of -1, is null."""
+"""Numbers. A function without a finite result, such as the root of -1, returns null."""
 
 import math
 import re
@@ -34,7 +34,7 @@ def _same_type(types: Sequence[Type | None]) -> Type | None:
 
 
 def _finite(values: pa.Array) -> pa.Array:
-    """Null instead of what is not finite, 0.0 instead of -0.0."""
+    """Replace values that are not finite by null, and -0.0 by 0.0."""
     return pc.if_else(pc.is_finite(values), pc.add(values, 0.0), pa.scalar(None, pa.float64()))
 
 
@@ -54,7 +54,7 @@ def _abs(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def whole(d: Dialect, name: str, value: exp.Expression) -> exp.Expression:
-    """`floor` or `ceil` of a floating number as one again; Spark's are longs, and 0.0 has no sign."""
+    """`floor` or `ceil` of a double as a double, never -0.0; Spark's own return longs."""
     has_fraction = d.binary(exp.LT, d.call("abs", value), d.double(_WHOLE_ABOVE))
     rounded = d.plus(d.cast(d.call(name, value.copy()), DOUBLE), d.double(0.0))
     return d.case((has_fraction, rounded), default=value.copy())
@@ -84,7 +84,7 @@ function(
 
 def _check_decimals(decimals: int) -> None:
     if abs(decimals) > _MOST_DECIMALS:
-        raise UsageError(f"decimals has to be from -{_MOST_DECIMALS} to {_MOST_DECIMALS}, found {decimals}")
+        raise UsageError(f"decimals must be from -{_MOST_DECIMALS} to {_MOST_DECIMALS}, found {decimals}")
 
 
 @function(
@@ -107,14 +107,14 @@ def _round(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def rounded_doubles(values: pa.Array, decimals: int = 0) -> pa.Array:
-    """Rounded to a number of decimals, halves away from zero."""
-    has_digits = pc.less(pc.abs(values), _WHOLE_ABOVE if decimals >= 0 else _HUGE)  # Arrow refuses others
+    """Doubles rounded to a number of decimals, halves away from zero."""
+    has_digits = pc.less(pc.abs(values), _WHOLE_ABOVE if decimals >= 0 else _HUGE)  # Arrow rejects others
     rounded = pc.round(pc.if_else(has_digits, values, 0.0), decimals, round_mode="half_towards_infinity")
     return pc.add(pc.if_else(has_digits, rounded, values), 0.0)
 
 
 def rounded_longs(values: pa.Array, digits: int = 1) -> pa.Array:
-    """Rounded to a power of ten, halves away from zero; null if that does not fit."""
+    """Longs rounded to a power of ten, halves away from zero; null if the result does not fit."""
     step = 10**digits
     numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
     size = np.where(numbers < 0, -numbers.astype(np.uint64), numbers.astype(np.uint64))
@@ -125,21 +125,21 @@ def rounded_longs(values: pa.Array, digits: int = 1) -> pa.Array:
     return pa.array(np.where(numbers < 0, -rounded, rounded), mask=mask)
 
 
-# Functions of one or two floating numbers: the engines' own differ in the last digit, so all are Arrow's or NumPy's
+# Functions of one or two doubles: those of the engines differ in the last digit, so we use Arrow's or NumPy's
 
 
 def computed(values: pa.Array, name: str = "exp") -> pa.Array:
-    """A function of Arrow's; null where the result is not finite."""
+    """Apply an Arrow function; null where the result is not finite."""
     return _finite(pc.call_function(name, [values]))
 
 
 def computed_pairs(lefts: pa.Array, rights: pa.Array, name: str = "power") -> pa.Array:
-    """A function of Arrow's of two numbers; null where the result is not finite."""
+    """Apply an Arrow function of two arguments; null where the result is not finite."""
     return _finite(pc.call_function(name, [lefts, rights]))
 
 
 def cube_roots(values: pa.Array) -> pa.Array:
-    """The number whose third power each is; a whole one exactly, which the C library misses."""
+    """The cube root of each value. Whole roots are exact, which those of the C library are not."""
     numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False)
     roots = np.cbrt(numbers)
     whole = np.rint(roots)
@@ -254,7 +254,7 @@ function(
 )(lambda d, node, args: d.double(math.e))
 
 
-# Digits of base 16
+# Hexadecimal digits
 
 
 @function(
@@ -271,7 +271,7 @@ def _hex_to_number(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def hex_numbers(texts: pa.Array) -> pa.Array:
-    """What hexadecimal digits stand for."""
+    """The numbers that hexadecimal digits spell; null if not valid."""
     return by_distinct(texts, pa.int64(), _hex_number)
 
 

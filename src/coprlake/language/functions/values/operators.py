@@ -1,4 +1,4 @@
-"""Operators, and what the compiler puts into a plan by itself."""
+"""Operators, and functions that the compiler inserts into a plan."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,7 +12,7 @@ from coprlake.language.types import BOOLEAN, DOUBLE, LONG, Type, member_names
 from coprlake.predicate.values import NUMBER
 
 FROM_TEXT: Final = frozenset({"string", "long", "double", "boolean"})
-"""What a text that nobody gave a type to can be taken for."""
+"""The kinds that a loose string can be read as."""
 
 _WHOLE: Final = r"\A[+-]?[0-9]{1,19}\z"
 _COMPARISONS: Final = {"==": exp.EQ, "!=": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE}
@@ -21,7 +21,7 @@ Sql = Sequence[exp.Expression]
 
 
 def from_text(d: Dialect, text: exp.Expression, kind: Type) -> exp.Expression:
-    """What a text spells: a number or truth value, or null. Engines are asked only for what both read alike."""
+    """Read text as a number or boolean, or null. Engines only parse what both parse alike."""
     if kind.kind == "double":
         is_number = d.matches(text, rf"\A(?:{NUMBER})\z")
         return d.case((is_number, d.try_cast(text.copy(), DOUBLE)), default=d.null(DOUBLE))
@@ -45,7 +45,7 @@ def _from_text(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 def _cast(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     have = node.arguments[0]
-    if have is not None and have.type.kind == "null":  # it travels as a text, of which Spark makes no array
+    if have is not None and have.type.kind == "null":  # represented as a string, which Spark cannot cast to an array
         return d.null(node.type)
     return d.cast(args[0], node.type)
 
@@ -56,7 +56,7 @@ def _comparison(operator: str) -> Function:
 
 
 def _loose_comparison(operator: str) -> Function:
-    """Of two texts that nobody gave a type to: numbers if both spell one, texts if neither does, else null."""
+    """Compare two loose strings: as numbers if both are, as text if neither is, otherwise null."""
     kind = _COMPARISONS[operator]
 
     def sql(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
@@ -109,14 +109,14 @@ def _list(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 def _member(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    """The second argument is the member's place."""
+    """A member of a record; the second argument is its position."""
     assert node.arguments[0] is not None
     number = int(getattr(node.arguments[1], "value"))  # noqa: B009
     return d.member(args[0], member_names(node.arguments[0].type)[number])
 
 
 def _element(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    """Counted from 0; a negative index counts from the end."""
+    """An element of an array by index, from 0; a negative index counts from the end."""
     index = args[1]
     known = getattr(node.arguments[1], "value", 0)
     if isinstance(known, int) and abs(known) >= 2**31 - 1:

@@ -1,4 +1,4 @@
-"""Indexes into texts and arrays: from 0, negative ones from the end, and none that is out of range."""
+"""Indexes into strings and arrays: from 0, negative ones from the end, limited to the valid range."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,9 +12,9 @@ Sql = Sequence["exp.Expression | None"]
 
 
 def span(d: Dialect, node: Apply, args: Sql, length: exp.Expression) -> tuple[exp.Expression, exp.Expression]:
-    """Arguments `from` and `to`, the second and third, as a begin counted from 1 and a count for the engine.
+    """The second and third argument, `from` and `to`, as a start counted from 1 and a count for the engine.
 
-    Null if one of them is. Engines' `least` and `greatest` pass over null, so they are not used.
+    Null if either is null. The `least` and `greatest` of engines skip null, so we do not use them.
     """
     begin = _place(d, constant_at(node, 1), args[1], length)
     end = length.copy() if args[2] is None else _place(d, constant_at(node, 2), args[2], length)
@@ -24,7 +24,7 @@ def span(d: Dialect, node: Apply, args: Sql, length: exp.Expression) -> tuple[ex
 
 
 def _place(d: Dialect, known: object, index: exp.Expression | None, length: exp.Expression) -> exp.Expression:
-    """An index between 0 and the length."""
+    """The index, limited to the range from 0 to the length."""
     if known == 0:
         return d.long(0)
     assert index is not None
@@ -47,7 +47,7 @@ def _place(d: Dialect, known: object, index: exp.Expression | None, length: exp.
 def in_range_of(
     d: Dialect, index: exp.Expression, length: exp.Expression, at: Callable[[exp.Expression], exp.Expression]
 ) -> exp.Expression:
-    """What is at an index, for the engine counted from 1; null where nothing is."""
+    """The value of `at` for an index, passed counted from 1; null if the index is out of range."""
     is_after = d.both(d.binary(exp.GTE, index, d.long(0)), d.binary(exp.LT, index.copy(), length))
     is_before = d.both(
         d.binary(exp.LT, index.copy(), d.long(0)),
@@ -58,5 +58,5 @@ def in_range_of(
 
 
 def _number(d: Dialect, number: exp.Expression) -> exp.Expression:
-    """As the type that the engine counts in; it is known to fit."""
+    """Cast to the type that the engine counts in; the number is known to fit."""
     return exp.Cast(this=number, to=simple_type("INT" if d.is_spark else "BIGINT"))

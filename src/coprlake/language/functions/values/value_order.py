@@ -1,11 +1,11 @@
-"""One total order of values that both engines share, so that the same question gets the same rows.
+"""A total order of values that both engines share, so that a query returns the same rows on both.
 
-Numbers, times, truth values and texts (by their bytes) are ordered alike by both engines, and NaN is greater than any
-number. Three kinds are not, and are brought to keys that are:
+Both engines order numbers, times, booleans and strings (by their bytes) alike, and NaN is greater than any number.
+Three kinds need keys to be ordered alike:
 
-- a text that nobody gave a type to is ordered as a number if it spells one; other texts come after the numbers;
-- 0.0 and -0.0 are equal, so their spelling decides;
-- arrays, records and maps, which engines order differently or not at all, are ordered by a text of ours.
+- a loose string is ordered as a number if it spells one; other strings follow the numbers;
+- 0.0 and -0.0 are equal, so their text decides;
+- arrays, records and maps, which engines order differently or not at all, are ordered by text that we generate.
 """
 
 import json
@@ -26,7 +26,7 @@ _ENTRIES: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.string(
 
 
 def sort_keys(d: Dialect, value: exp.Expression, kind: Type) -> list[exp.Expression]:
-    """What to sort by for a value, most important first; ascending or descending, null comes last."""
+    """The keys to sort a value by, most significant first; nulls come last, ascending or descending."""
     if kind.kind == "null":
         return []
     if kind.is_loose:
@@ -35,7 +35,7 @@ def sort_keys(d: Dialect, value: exp.Expression, kind: Type) -> list[exp.Express
 
 
 def tie_keys(d: Dialect, value: exp.Expression, kind: Type) -> list[exp.Expression]:
-    """What to sort by where any two values have to be told apart, as among records that are equal in what was asked."""
+    """The keys that order any two different values, to break ties between records with equal sort keys."""
     if kind.kind == "double":
         is_zero = d.equal(value.copy(), d.double(0.0))
         return [value.copy(), d.case((is_zero, d.cast(value.copy(), STRING)), default=d.null(STRING))]
@@ -49,7 +49,7 @@ def _order_text(d: Dialect, value: exp.Expression, kind: Type) -> exp.Expression
 
 
 def order_texts(values: pa.Array, kind: Type = STRING) -> pa.Array:
-    """A text for each value, another for another value; null for null. The order of a map's keys does not count."""
+    """A distinct text for each distinct value; null for null. The order of a map's keys is ignored."""
     if kind.kind == "array":
         assert kind.element is not None
         elements = order_texts(values.flatten(), kind.element).fill_null("null")
@@ -76,7 +76,7 @@ def _separated(parts: list[pa.Array]) -> list[pa.Array | str]:
 
 
 def _quoted(texts: pa.Array) -> pa.Array:
-    """In quotes, such that no two texts beside each other read as two others."""
+    """Strings in quotes, escaped so that joining them stays unambiguous."""
     is_odd = pc.match_substring_regex(texts, r'["\\]')
     plain = pc.binary_join_element_wise('"', texts, '"', "")
     if not pc.any(is_odd).as_py():
