@@ -233,7 +233,7 @@ def test_whoever_loses_its_files_to_a_vacuum_gets_a_conflict(
         if step == "move" and path.endswith(files.UNFINISHED):
             Path(path).unlink()
 
-    monkeypatch.setattr(Folder, "sync", meet_a_vacuum)
+    monkeypatch.setattr(files, "sync_path", meet_a_vacuum)
     with pytest.raises(ConflictError, match="removed while it was being written"):
         table.append(["lost"]) if job == "append" else table.optimize()
     monkeypatch.undo()
