@@ -29,7 +29,7 @@ _EXPORTS = {
     "index": "jobs.indexing",
     "connector_jars": "runtime.jars",
 }
-"""What is public, and the module that has it; loaded when it is asked for."""
+"""Public names and the modules that define them; a module is imported on first use."""
 
 __all__ = sorted(_EXPORTS)
 
