@@ -413,7 +413,7 @@ def test_without_java_the_message_says_what_to_install(tmp_path: Path) -> None:
     arguments = ["ingest", tmp_path / "app.log", "--into", tmp_path / "t"]
     missing = program(*arguments, PATH="")
     assert missing.returncode == 2
-    assert "Spark needs Java 17 or newer, and there is none; install one" in missing.stderr
+    assert "Spark needs Java 17 or newer, but none was found; install one" in missing.stderr
     assert "`--engine local` works without Java" in missing.stderr
     assert "Traceback" not in missing.stderr
     java = tmp_path / "bin" / "java"

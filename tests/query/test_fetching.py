@@ -138,7 +138,7 @@ def test_addresses_are_compared_as_text() -> None:
     ):
         with pytest.raises(UsageError, match="may not open"):
             fetching.place(name)
-    with pytest.raises(UsageError, match="write it plainly"):
+    with pytest.raises(UsageError, match="not a plain URI"):
         Fetching(["s3://bucket/../x"])
 
 

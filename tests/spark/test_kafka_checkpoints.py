@@ -23,7 +23,7 @@ def test_servers_may_come_and_go_and_the_order_does_not_matter(tmp_path: Path) -
 def test_topics_that_are_streamed_already_are_not_begun_again(tmp_path: Path) -> None:
     table = create_table(tmp_path / "table")
     first = kafka_checkpoint(table, {"a:1"}, {"x"})
-    with pytest.raises(UsageError, match="x: streamed into this table already") as caught:
+    with pytest.raises(UsageError, match="x: another stream into this table has these topics already") as caught:
         kafka_checkpoint(table, {"a:1"}, {"x", "y"})
     assert first in str(caught.value)
     table.vacuum(retention_hours=0)

@@ -93,7 +93,7 @@ def test_a_query_of_text_that_is_not_utf8_fails_with_an_error_of_ours(tmp_path: 
     table = open_table(tmp_path)
     assert table.search("a").count() == rows
     for text in ('filterOut contains(content, "b") | fields content', "summarize n = count(), by:{content}"):
-        with pytest.raises(QueryError, match="not UTF-8"):
+        with pytest.raises(QueryError, match="not valid UTF-8"):
             table.query(f"fetch logs | {text}").arrow()
 
 

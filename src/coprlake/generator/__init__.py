@@ -1,4 +1,4 @@
-"""Realistic logs from a seed, without data from outside: see :func:`generate`."""
+"""Generates realistic logs from a seed, without external data; see :func:`generate`."""
 
 from coprlake.generator.generation import generate
 from coprlake.generator.log_figures import Figures, measure

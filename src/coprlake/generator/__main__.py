@@ -18,7 +18,7 @@ _CHUNK_LINES = 65_536
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; 0 when the lines were written, 2 with a message on stderr when not."""
+    """Run the command; return 0 if the lines were written, or 2 with a message on stderr."""
     options = _parser().parse_args(arguments)
     try:
         logs = generate(options.set, megabytes=options.megabytes, seed=options.seed, samples=options.samples)
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _write_lines(logs, out)
         print(_report(measure(logs)), file=sys.stderr)
     except BrokenPipeError:
-        # Whoever reads the lines has seen enough; a second one when Python closes stdout would be printed.
+        # The reader has seen enough; Python would print a second error when it closes stdout.
         sys.stderr.close()
         return 0
     except (CoprlakeError, OSError) as error:
@@ -46,8 +46,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--set", default="1M_generated", help=f"the set: {', '.join(SHAPES)} (default %(default)s)")
     parser.add_argument("--megabytes", type=float, help="stop near this size (1e6 bytes) instead of the set's own")
     parser.add_argument("--seed", type=int, default=1, help="equal seeds give equal bytes (default %(default)s)")
-    parser.add_argument("--samples", metavar="DIR", help="draw sequences of lines from the *.log files of this folder")
-    parser.add_argument("--out", metavar="FILE", required=True, help="where the lines go; - for standard output")
+    parser.add_argument("--samples", metavar="DIR", help="draw sequences of lines from the *.log files in this folder")
+    parser.add_argument("--out", metavar="FILE", required=True, help="the file to write; - for standard output")
     return parser
 
 

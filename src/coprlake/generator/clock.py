@@ -1,4 +1,4 @@
-"""Clocks of sources and the written forms of their times."""
+"""The clocks of sources and the formats of their times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PARTS = re.compile(r"%S|\{(ms|us|epoch)\}")
 
 @dataclass(frozen=True)
 class TimeStyle:
-    """A written form of a time: strftime down to the minute, then ``%S``, ``{ms}``, ``{us}``; or ``{epoch}``.
+    """A time format: strftime down to the minute, then ``%S``, ``{ms}``, ``{us}``; or ``{epoch}``.
 
     Only whole minutes go through strftime, once each, since the lines of a source share most of them.
     """
@@ -63,10 +63,10 @@ def _minute_texts(pattern: str, minutes: NDArray[np.int64]) -> list[str]:
 def advance(
     rng: np.random.Generator, counts: NDArray[np.int64], begins: NDArray[np.bool_], pace_ms: float
 ) -> NDArray[np.int64]:
-    """Times in microseconds of the lines of several sources, which never go back within a source.
+    """Times in microseconds of the lines of several sources, ascending within each source.
 
-    ``counts`` are the lines of each source, ``begins`` marks lines that open a new activity: before these a source
-    pauses, as long as lets it fill some hours (at most ten minutes a pause), before others about ``pace_ms``.
+    ``counts`` are the lines of each source; ``begins`` marks lines that start a new activity. Before these a source
+    pauses long enough to fill some hours (at most about ten minutes on average), before others about ``pace_ms``.
     """
     starts = np.concatenate(([0], np.cumsum(counts)))
     pause = np.minimum(SPAN_SECONDS / np.maximum(counts, 1) * 2, 600.0) * _SECOND

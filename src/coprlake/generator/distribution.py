@@ -1,4 +1,4 @@
-"""How many lines each source writes: the recorded production quantiles of the two named sets, scaled to any size."""
+"""The number of lines per source: recorded production quantiles of the two named sets, scaled to any size."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ SHAPES = {
 
 
 def shape_named(name: str) -> SourceShape:
-    """The shape of the set ``name``; a UsageError that lists the sets when there is none."""
+    """The shape of the set ``name``; raises a UsageError that lists the sets if it is unknown."""
     if name not in SHAPES:
         raise UsageError(f"unknown log set {name!r}: the sets are {', '.join(SHAPES)}")
     return SHAPES[name]
 
 
 def lines_per_source(shape: SourceShape, line_total: int | None = None) -> NDArray[np.int64]:
-    """Lines of each source in ascending order, at least one each.
+    """The number of lines of each source, ascending, at least one each.
 
-    Without ``line_total`` the sources and the total are those of the set. With it both the number of sources and
-    the lines of each grow or shrink by about the square root of the ratio, which keeps the shape of the curve:
-    a system that logs ten times as much has more sources, and busier ones.
+    Without ``line_total``, the sources and the total are those of the set. With it, both the number of sources and the
+    lines per source scale by about the square root of the ratio, which keeps the shape of the curve: a system that
+    logs ten times as much has more sources, and busier ones.
     """
     if line_total is None or line_total == shape.line_count:
         return _whole_lines(_curve(shape, shape.source_count), 1.0)
@@ -97,7 +97,7 @@ def _bend(shape: SourceShape) -> float:
 
 
 def _interpolate(shape: SourceShape, points: NDArray[np.float64], bend: float) -> NDArray[np.float64]:
-    """Log-linear between the quantiles for ``bend`` 1; the quantiles themselves hold for any bend."""
+    """Interpolate between the quantiles, log-linearly for ``bend`` 1; every bend meets the quantiles themselves."""
     quantiles = np.asarray(QUANTILES)
     logs = np.log(np.asarray(shape.lines_at_quantiles, dtype=np.float64))
     index = np.clip(np.searchsorted(quantiles, points, side="right") - 1, 0, len(quantiles) - 2)

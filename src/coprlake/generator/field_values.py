@@ -1,4 +1,4 @@
-"""The kinds of variable that a template can name, as ``<kind>`` or ``<kind:argument>``, and how each is drawn."""
+"""The kinds of variable in templates, written ``<kind>`` or ``<kind:argument>``, and how their values are drawn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coprlake.generator.pools import Counter, GrowingPool, NameTable, RecentPool
 
 
 class Scope(Enum):
-    """For how long a drawn value holds."""
+    """How long a drawn value holds."""
 
     SOURCE = "all lines of a source"
     EPISODE = "the lines of one activity, such as a request"
@@ -42,12 +42,12 @@ class Values:
         self._counters: dict[str, Counter] = {}
 
     def named(self, pool: GrowingPool, name_of: Callable[[int], str], count: int) -> Columns:
-        """Names of drawn members of a pool, one column."""
+        """Draw members of a pool and return their names as one column."""
         table = self.tables.setdefault(name_of.__name__, NameTable(name_of))
         return [table.names(pool.draw(count))]
 
     def counter(self, name: str) -> Counter:
-        """The counter called ``name``; each begins at its own number of six to eight digits."""
+        """The counter called ``name``; each starts at its own number of six to eight digits."""
         if name not in self._counters:
             seed = int.from_bytes(name.encode()[:6].ljust(6, b"-"), "big")
             first = int(mix(np.array([seed], dtype=np.uint64))[0] % np.uint64(40_000_000))
@@ -57,7 +57,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of variable: its percent pattern, how it draws columns for it, and for how long a value holds."""
+    """A kind of variable: how long a value holds, its percent pattern, and how to draw columns for the pattern."""
 
     scope: Scope
     pattern: Callable[[str], str]
@@ -65,13 +65,13 @@ class Kind:
 
 
 def _around(values: Values, median: float, spread: float, count: int) -> NDArray[np.float64]:
-    """Log-normal around the median, as sizes and durations are; the same ones recur, since the same things recur."""
+    """Log-normal values around the median, like sizes and durations; they come from a fixed set, so they recur."""
     picks = (len(values.normals) * values.rng.random(count) ** 4).astype(np.int64)
     return np.asarray(median * np.exp(spread * values.normals[picks]))
 
 
 def _numbers(spread: float) -> Callable[[Values, str, int], Columns]:
-    """Whole numbers around the argument."""
+    """Integers around the argument."""
 
     def draw(values: Values, argument: str, count: int) -> Columns:
         return [_around(values, float(argument or 20), spread, count).astype(np.int64).tolist()]
@@ -84,7 +84,7 @@ def _decimals(values: Values, argument: str, count: int) -> Columns:
 
 
 def _address(keys: NDArray[np.uint64], inside: bool) -> Columns:
-    """Four octets for each key: of a private network with few subnets, or of the world."""
+    """Four octets for each key: in a private network with few subnets if ``inside``, otherwise public."""
     scattered = mix(keys)
     octets = [(scattered >> np.uint64(shift)) % np.uint64(254) + np.uint64(1) for shift in (8, 24, 40)]
     if inside:
@@ -109,7 +109,7 @@ def _machine(values: Values, _: str, count: int) -> Columns:
 
 
 def _hex(values: Values, argument: str, count: int) -> Columns:
-    """Fresh ids of as many hex digits as the argument says, in columns of up to 16 digits."""
+    """Fresh ids; the argument is the number of hex digits, split into columns of up to 16."""
     return [
         (values.rng.integers(0, 2**64, count, dtype=np.uint64) >> np.uint64(64 - 4 * width)).tolist()
         for width in _hex_widths(argument)
@@ -149,7 +149,7 @@ def _pod(values: Values, argument: str, count: int) -> Columns:
 
 
 def _between(low: int, high: int) -> Callable[[Values, str, int], Columns]:
-    """Whole numbers from ``low`` up to the argument or ``high``, the low ones more often."""
+    """Integers from ``low`` up to the argument or ``high``, low ones more often."""
 
     def draw(values: Values, argument: str, count: int) -> Columns:
         span = (int(argument) if argument else high) - low
@@ -159,7 +159,7 @@ def _between(low: int, high: int) -> Callable[[Values, str, int], Columns]:
 
 
 def _percent(values: Values, _: str, count: int) -> Columns:
-    """Shares as gauges show them: most within a few points of each other."""
+    """Percentages like those of gauges: most within a few points of each other."""
     return [np.clip(72 - np.abs(_around(values, 6, 1.0, count)), 0, 100).astype(np.int64).tolist()]
 
 
@@ -172,7 +172,7 @@ def _device(values: Values, _: str, count: int) -> Columns:
 
 
 def _pointer(values: Values, _: str, count: int) -> Columns:
-    """Addresses in a heap: the high digits recur, the low ones hardly."""
+    """Heap addresses: the high digits recur, the low ones rarely do."""
     pages = values.rng.zipf(1.4, count) % 4096
     return [(0x7F3A00000000 + pages * 65536 + values.rng.integers(0, 4096, count) * 16).tolist()]
 

@@ -1,4 +1,4 @@
-"""The generator's one entry: sources with their sizes, their lines, and the shuffle of all of them."""
+"""The generator's entry point: sizes the sources, renders their lines and shuffles them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from coprlake.generator.logset import LogSet, line_lengths
 from coprlake.generator.rendering import ApplicationRenderer
 from coprlake.generator.samples import SampleRenderer
 
-_CHUNK_LINES = 50_000  # small sources of a kind are written together, so that the cost of a call is shared
+_CHUNK_LINES = 50_000  # small sources of a kind are rendered together, to share the cost of a call
 _SMALL_SOURCE_LINES = 60
 
 
@@ -27,10 +27,10 @@ class Renderer(Protocol):
 
     @property
     def kind_count(self) -> int:
-        """How many kinds of source there are."""
+        """The number of kinds of sources."""
 
     def mean_line_bytes(self) -> NDArray[np.float64]:
-        """Raw bytes of an average line of each kind."""
+        """The average raw size of a line of each kind, in bytes."""
 
     def render(self, kind: int, counts: NDArray[np.int64]) -> list[str]:
         """The lines of ``len(counts)`` sources of a kind, one source after the other, each in time order."""
@@ -43,18 +43,18 @@ def generate(
     seed: int = 1,
     samples: Path | str | None = None,
 ) -> LogSet:
-    """A log set with the sources, lines per source and statistics of the production set ``name``.
+    """Generate a log set with the sources, lines per source and statistics of the production set ``name``.
 
     Args:
         name: "1M_generated" (3,234 sources, 1.05 M lines) or "5M_generated" (60,580 sources, 7 M lines).
-        megabytes: a size to come near instead, smaller or larger, in 1e6 raw bytes; the shape of the set stays.
+        megabytes: an approximate size to use instead, in 1e6 raw bytes; the shape of the set stays the same.
         seed: equal arguments give equal bytes.
-        samples: a folder of ``*.log`` files to draw sequences of lines from; without it the text is made up.
+        samples: a folder of ``*.log`` files to draw sequences of lines from; by default the text is made up.
 
-    Lines are shuffled over all sources; those of one source keep the order of their times.
+    Lines are shuffled across sources; those of one source stay in time order.
     """
     if seed < 0:
-        raise UsageError(f"a seed is 0 or more, not {seed}")
+        raise UsageError(f"the seed must be 0 or more, found {seed}")
     shape = shape_named(name)
     if megabytes is not None and not megabytes > 0:
         raise UsageError(f"megabytes must be more than 0, found {megabytes}")
@@ -67,7 +67,7 @@ def generate(
         kinds = _deal_kinds(counts, renderer.kind_count, seed)
     else:
         counts, kinds = _counts_near(shape, megabytes * 1e6, renderer.mean_line_bytes(), seed)
-    numbers = rng.permutation(len(counts))  # of the source in the set, so that its number does not tell its size
+    numbers = rng.permutation(len(counts))  # shuffled, so that the number of a source does not reveal its size
     texts, labels = [], []
     for kind, chosen in _chunks(counts, kinds):
         texts.append(pa.array(renderer.render(kind, counts[chosen]), type=pa.large_string()))
@@ -78,12 +78,12 @@ def generate(
 def _counts_near(
     shape: SourceShape, raw_bytes: float, mean_bytes: NDArray[np.float64], seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Lines and kind of each source for about ``raw_bytes``: the few largest sources decide, so their kinds count."""
+    """The lines and kind of each source for about ``raw_bytes``, which depends most on the kinds of the largest."""
     counts = lines_per_source(shape, max(round(raw_bytes / mean_bytes.mean()), 1))
     dealt = _deal_kinds(counts, len(mean_bytes), seed)[::-1]
     kinds = dealt[::-1]
     for _ in range(5):
-        # The largest source keeps its kind, and so on downwards: dealt anew, the sizes would not settle.
+        # From the largest down, sources keep their kinds: otherwise the sizes would not converge.
         ratio = raw_bytes / float((counts * mean_bytes[kinds]).sum())
         counts = lines_per_source(shape, max(round(counts.sum() * ratio), 1))
         kinds = dealt[np.arange(len(counts)) % len(dealt)][::-1]
@@ -91,10 +91,10 @@ def _counts_near(
 
 
 def _deal_kinds(counts: NDArray[np.int64], kind_count: int, seed: int) -> NDArray[np.int64]:
-    """A kind for each source; ``counts`` ascend.
+    """Assign a kind to each source; ``counts`` must ascend.
 
-    From the largest on, a source goes to the kind with the fewest lines so far, so that a few large sources do not
-    decide what a set is like. Small ones weigh nothing and go round all kinds.
+    From the largest down, each source gets the kind with the fewest lines so far, so that a few large sources do not
+    dominate the set. Small ones hardly matter and take all kinds in turn.
     """
     rng = np.random.Generator(np.random.PCG64([seed, 2]))
     rounds = -(-len(counts) // kind_count)
@@ -108,7 +108,7 @@ def _deal_kinds(counts: NDArray[np.int64], kind_count: int, seed: int) -> NDArra
 
 
 def _chunks(counts: NDArray[np.int64], kinds: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Sources of one kind to write together: of about ``_CHUNK_LINES`` lines, or a single larger one."""
+    """Group sources of one kind to render together: about ``_CHUNK_LINES`` lines, or a single larger source."""
     for kind in range(int(kinds.max()) + 1):
         chosen = np.flatnonzero(kinds == kind)
         parts = np.cumsum(counts[chosen]) // _CHUNK_LINES
@@ -118,7 +118,7 @@ def _chunks(counts: NDArray[np.int64], kinds: NDArray[np.int64]) -> Iterator[tup
 
 
 def _shuffled(name: str, content: pa.LargeStringArray, labels: NDArray[np.int32], rng: np.random.Generator) -> LogSet:
-    """Shuffles the labels, then hands each source's lines to its labels in order."""
+    """Shuffle the labels, then assign each source's lines to its labels in order."""
     arrival = rng.permutation(labels)
     takes = np.empty(len(labels), dtype=np.int64)
     takes[np.argsort(arrival, kind="stable")] = np.argsort(labels, kind="stable")

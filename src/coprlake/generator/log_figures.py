@@ -1,4 +1,4 @@
-"""What makes a log set like real logs, in three figures."""
+"""Three figures that show how closely a log set resembles real logs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class Figures:
     line_count: int
     source_count: int
     zstd3_percent: float
-    """Size of the batches, each compressed by zstd level 3, of the raw size."""
+    """Size of the batches, each compressed with zstd level 3, as a percentage of the raw size."""
     distinct_tokens_per_megabyte: float
-    """Distinct tokens of all batches for each 1e6 raw bytes."""
+    """Distinct tokens of all batches per 1e6 raw bytes."""
     single_batch_token_percent: float
-    """Share of the distinct tokens that occur in one batch only."""
+    """Percentage of the distinct tokens that occur in only one batch."""
 
 
 def measure(logs: LogSet, batch_bytes: int = 512 * 1024) -> Figures:
-    """The figures of ``logs`` over its batches by source; tokens are told apart by their 32-bit fingerprints."""
-    from coprlake.tokens.scanner import BatchScanner  # not at the top: it brings Numba, which `--help` can do without
+    """Measure ``logs`` in batches by source; tokens are distinguished by their 32-bit fingerprints."""
+    from coprlake.tokens.scanner import BatchScanner  # not at the top: it imports Numba, which `--help` does not need
 
     codec = pa.Codec("zstd", compression_level=3)
     scanner = BatchScanner()

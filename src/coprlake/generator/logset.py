@@ -1,4 +1,4 @@
-"""A set of log lines with their sources, and the batches a store would make of it."""
+"""A set of log lines with their sources, and the batches that a store would make of it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 class LogSet:
     """Log lines in order of arrival.
 
-    ``content`` holds one line each without its line end; ``source`` the number of the source (dense from 0, int32);
-    ``raw_bytes`` counts the lines and one byte for each line end.
+    ``content`` holds the lines without line ends; ``source`` holds the number of the source of each line (dense from 0,
+    int32); ``raw_bytes`` counts the lines and one byte per line end.
     """
 
     name: str
@@ -26,24 +26,24 @@ class LogSet:
 
     @property
     def line_count(self) -> int:
-        """Number of lines."""
+        """The number of lines."""
         return len(self.content)
 
     @property
     def source_count(self) -> int:
-        """Number of sources; every source has at least one line."""
+        """The number of sources; every source has at least one line."""
         return int(pc.max(self.source).as_py()) + 1 if len(self.source) else 0
 
 
 def line_lengths(content: pa.LargeStringArray) -> NDArray[np.int64]:
-    """Bytes of each line with its line end."""
+    """The bytes of each line, including its line end."""
     return np.asarray(pc.binary_length(content), dtype=np.int64) + 1
 
 
 def batches_by_source(logs: LogSet, batch_bytes: int = 512 * 1024) -> Iterator[pa.LargeStringArray]:
-    """Batches of about ``batch_bytes`` raw bytes: the lines of a source together and in order, sources ascending.
+    """Split the set into batches of about ``batch_bytes`` raw bytes: source by source, each in its order.
 
-    A batch ends with the line that brings it to ``batch_bytes``; sources that are smaller share a batch.
+    A batch ends with the line that brings it to ``batch_bytes``; smaller sources share a batch.
     """
     order = np.argsort(np.asarray(logs.source), kind="stable")
     ends = np.cumsum(line_lengths(logs.content)[order])

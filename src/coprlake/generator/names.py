@@ -1,4 +1,4 @@
-"""Names of people, machines and things, made from the number of a pool's member."""
+"""Names of people, machines and things, derived from the number of a pool member."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECTIONS = _words("home search cart checkout account help news media orders cata
 
 
 def user_name(member: int) -> str:
-    """Service accounts first, since those log most, then people."""
+    """A user name: service accounts first, as those log most, then people."""
     if member < len(ACCOUNTS):
         return ACCOUNTS[member]
     member -= len(ACCOUNTS)
@@ -37,17 +37,17 @@ def user_name(member: int) -> str:
 
 
 def mail_address(member: int) -> str:
-    """A person's address."""
+    """A person's email address."""
     return f"{user_name(member + len(ACCOUNTS))}@{DOMAINS[member * 5 % len(DOMAINS)]}"
 
 
 def host_name(member: int) -> str:
-    """A machine's name as a cloud would give it."""
+    """A machine's name in the style of a cloud provider."""
     return f"ip-10-{member % 3 * 16 + 4}-{member * 37 % 256}-{member * 91 % 254 + 1}"
 
 
 def page_path(member: int) -> str:
-    """A path on a web site: few sections, many things in them."""
+    """A path on a web site: few sections with many things."""
     section = SECTIONS[member % len(SECTIONS)]
     if member < len(SECTIONS):
         return f"/{section}"
@@ -80,7 +80,7 @@ _PHRASES = (
 
 
 def phrase(member: int) -> str:
-    """A few words that a user typed, mostly not in English."""
+    """A few words as typed by users, mostly not in English."""
     subjects, verbs, places = _PHRASES[member % len(_PHRASES)]
     rest = member // len(_PHRASES)
     subject, rest = subjects[rest % len(subjects)], rest // len(subjects)

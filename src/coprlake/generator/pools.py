@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def mix(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64's finalizer: a fixed, well scattered 64-bit value for each key."""
+    """SplitMix64's finalizer: a fixed, well-scattered 64-bit value for each key."""
     keys = keys + np.uint64(0x9E3779B97F4A7C15)
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -19,8 +19,8 @@ def mix(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
 class GrowingPool:
     """Members 0, 1, 2, ... drawn with skew; after n draws about ``scale * n**growth`` of them exist (Heaps' law).
 
-    ``skew`` 1 draws all existing members alike; the larger it is the more the oldest ones dominate. A draw repeats
-    the one before it with probability ``stay``: who was active is likely to be active again.
+    ``skew`` 1 draws all existing members equally; the larger it is, the more the oldest ones dominate. A draw repeats
+    the previous one with probability ``stay``: recently active members are likely to be active again.
     """
 
     def __init__(self, rng: np.random.Generator, scale: float, growth: float, skew: float, stay: float = 0.0) -> None:
@@ -42,7 +42,7 @@ class GrowingPool:
 
 
 class RecentPool:
-    """Members that live for a while, such as sessions: ``per_draw`` new ones a draw, and the newest are in use."""
+    """Members that live for a while, such as sessions: each draw adds ``per_draw`` new ones; the newest are in use."""
 
     def __init__(self, rng: np.random.Generator, per_draw: float, alive: float) -> None:
         self._rng = rng
@@ -58,7 +58,7 @@ class RecentPool:
 
 
 class NameTable:
-    """The names of a pool's members, each made once from its number."""
+    """The names of pool members, each derived once from its number."""
 
     def __init__(self, name_of: Callable[[int], str]) -> None:
         self._name_of = name_of

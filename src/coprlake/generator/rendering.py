@@ -1,4 +1,4 @@
-"""Lines of the built-in applications."""
+"""Renders the lines of the built-in applications."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from coprlake.generator.field_values import Scope, Values
 from coprlake.generator.template import Application, Field, Line
 
 _PILOT_LINES = 1500
-_SAME_FLOW = 0.7  # of the episodes do what the one before did
+_SAME_FLOW = 0.7  # share of episodes that repeat the flow of the previous one
 
 
 class ApplicationRenderer:
-    """Writes lines of ``applications``; equal seeds and equal calls give equal lines."""
+    """Renders lines of ``applications``; equal seeds and equal calls give equal lines."""
 
     def __init__(self, applications: Sequence[Application], seed: int) -> None:
         self._applications = applications
@@ -26,11 +26,11 @@ class ApplicationRenderer:
 
     @property
     def kind_count(self) -> int:
-        """How many kinds of source there are."""
+        """The number of kinds of sources."""
         return len(self._applications)
 
     def mean_line_bytes(self) -> NDArray[np.float64]:
-        """Raw bytes of an average line of each kind, from a trial that does not disturb the pools."""
+        """The average raw size of a line of each kind, in bytes, from a trial that does not affect the pools."""
         trial = ApplicationRenderer(self._applications, self._seed)
         texts = ["\n".join(trial.render(kind, np.array([_PILOT_LINES]))) for kind in range(self.kind_count)]
         return np.array([(len(text.encode()) + 1) / _PILOT_LINES for text in texts])
@@ -52,7 +52,7 @@ class ApplicationRenderer:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Which flow each episode follows and the rows that its lines take; -1 for a line left out."""
+    """The flow that each episode follows and the rows of its lines; -1 for an omitted line."""
 
     episode_flows: NDArray[np.int64]
     slot_starts: NDArray[np.int64]
@@ -60,7 +60,7 @@ class _Layout:
     row_count: int
 
     def begins(self) -> NDArray[np.bool_]:
-        """Marks the rows that are the first of an episode."""
+        """Mark the first row of each episode."""
         marks = np.zeros(self.row_count, dtype=np.bool_)
         first = self.rows[self.slot_starts]
         marks[first[first < self.row_count]] = True
@@ -68,13 +68,13 @@ class _Layout:
 
 
 def _lay_out(application: Application, row_count: int, rng: np.random.Generator) -> _Layout:
-    """Episodes for at least ``row_count`` rows; the last one may reach beyond them."""
+    """Draw episodes for at least ``row_count`` rows; the last one may extend beyond them."""
     flows = application.flows
     weights = 1.0 / np.arange(1, len(flows) + 1) ** 1.2
     weights /= weights.sum()
     lengths = np.array([len(flow) for flow in flows])
     surely = np.array([sum(not line.optional for line in flow) for flow in flows])
-    # By the lines that are never left out, so that one draw mostly suffices.
+    # Counts only lines that are never omitted, so that one draw usually suffices.
     expected = float((surely * weights).sum())
     episodes = np.zeros(0, dtype=np.int64)
     while surely[episodes].sum() < row_count:
@@ -92,7 +92,7 @@ def _lay_out(application: Application, row_count: int, rng: np.random.Generator)
 
 @dataclass(frozen=True)
 class _Chunk:
-    """The rows of some sources of one application while their lines are written."""
+    """The rows of some sources of one application while their lines are rendered."""
 
     values: Values
     application: Application
@@ -102,7 +102,7 @@ class _Chunk:
     source_columns: dict[str, Columns]
 
     def write_flow(self, layout: _Layout, flow: int, lines: NDArray[np.object_]) -> None:
-        """Writes into ``lines`` all lines of the episodes that follow ``flow``."""
+        """Write all lines of the episodes that follow ``flow`` into ``lines``."""
         slots = layout.slot_starts[layout.episode_flows == flow]
         slots = slots[layout.rows[slots] < layout.row_count]
         held: dict[str, Columns] = {}
@@ -139,7 +139,7 @@ class _Chunk:
     def _row_columns(self, field: Field, rows: NDArray[np.int64]) -> Columns:
         if field.text.startswith("time"):
             return self.application.style.columns(self.times[rows])
-        # Counters of a source share a beginning, as if it had been up for some time.
+        # Counters of a source share a start value, as if it had been up for some time.
         drawn = self.source_columns.setdefault(
             "seq", [self.values.rng.integers(20_000, 9_000_000, self.source_count).tolist()]
         )

@@ -1,4 +1,4 @@
-"""Real log lines with their variable parts found: what stays, what changes, and how."""
+"""Finds the variable parts of real log lines: what stays, what changes, and how."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coprlake.generator.clock import TimeStyle
 
 _MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _FINDER = re.compile(
-    # The lookaheads only save time: most characters begin nothing, and the expression is tried at each of them.
+    # The lookaheads only save time: the expression is tried at every character, and most start no match.
     rf"""
     (?=\d)(?:
         (?<!\d)(?:
@@ -44,7 +44,7 @@ _FINDER = re.compile(
 
 
 class Slot(IntEnum):
-    """How a variable part of a line is made anew."""
+    """How a new value for a variable part is made."""
 
     TIME = 0
     OCTET = 1
@@ -55,9 +55,9 @@ class Slot(IntEnum):
 
 @dataclass(frozen=True)
 class SampleFile:
-    """The lines of one file as percent patterns; the slots of line i are those from ``starts[i]`` to ``starts[i+1]``.
+    """The lines of one file as percent patterns; line i has the slots from ``starts[i]`` up to ``starts[i+1]``.
 
-    ``parameters`` is the style's index for TIME, the byte (0 to 2) for OCTET and the number of digits for others.
+    ``parameters`` is the index of the style for TIME, the byte (0 to 2) for OCTET, else the number of digits.
     """
 
     patterns: list[str]
@@ -74,7 +74,7 @@ _Piece = tuple[str, Slot, int, int, float]  # percent pattern, kind, parameter, 
 
 
 def compile_file(lines: Sequence[str]) -> SampleFile:
-    """Finds the variable parts of ``lines``; a part that is the same in all lines of a form stays as it is."""
+    """Find the variable parts of ``lines``; a part that hardly varies among the lines of a form stays as it is."""
     found = [list(_FINDER.finditer(line)) for line in lines]
     settled = _settled_parts(lines, found)
     uses = Counter(text for matches in found for text in {match[0] for match in matches})
@@ -104,7 +104,7 @@ def compile_file(lines: Sequence[str]) -> SampleFile:
 
 
 def _settled_parts(lines: Sequence[str], found: list[list[re.Match[str]]]) -> list[set[int]]:
-    """For each line the indices of the matches that hardly vary among the lines of its form, times excepted."""
+    """The indices of the matches in each line that hardly vary among the lines of its form, except times."""
     forms: dict[str, list[list[re.Match[str]]]] = defaultdict(list)
     form_of_line = [_form(line, matches) for line, matches in zip(lines, found, strict=True)]
     for form, matches in zip(form_of_line, found, strict=True):
@@ -117,14 +117,14 @@ def _settled_parts(lines: Sequence[str], found: list[list[re.Match[str]]]) -> li
 
 
 def _form(line: str, matches: list[re.Match[str]]) -> str:
-    """The line with the kind of each match in its place."""
+    """The line without its matches, followed by the kind of each: lines of the same form are equal in it."""
     ends = [0, *(match.end() for match in matches)]
     texts = [line[end : match.start()] for end, match in zip(ends, matches, strict=False)]
     return "\0".join([*texts, line[ends[-1] :], *(match.lastgroup or "" for match in matches)])
 
 
 def _is_settled(column: Sequence[re.Match[str]]) -> bool:
-    """Whether a place in the lines of a form stays as it is."""
+    """Whether a part stays as it is in all lines of a form."""
     first = column[0]
     if _is_time(first):
         return False
@@ -139,7 +139,7 @@ def _is_time(match: re.Match[str]) -> bool:
 
 
 def _epoch_spec(match: re.Match[str]) -> str | None:
-    """Seconds or milliseconds since 1970, of the years 2001 to 2033, that are not part of an id such as job_1_2."""
+    """The format of seconds or milliseconds since 1970 (2001 to 2033), None for others and for ids such as job_1_2."""
     if match.lastgroup != "number" or match[0][0] != "1" or len(match[0]) not in (10, 13):
         return None
     if "_" in match.string[max(match.start() - 1, 0) : match.end() + 1]:
@@ -172,7 +172,7 @@ def _pieces(match: re.Match[str], styles: dict[str, int], shared: bool) -> list[
 
 
 def _fraction(match: re.Match[str]) -> str:
-    """How the part behind the seconds is written, if there is one."""
+    """The format of the fraction after the seconds, if there is one."""
     part = re.search(r"\d\d[:.]\d\d[:.]\d\d([.,:])(\d{3}(?:\d{3})?)$", match[0])
     return "" if part is None else part[1] + ("{ms}" if len(part[2]) == 3 else "{us}")
 

@@ -1,4 +1,4 @@
-"""Lines drawn as sequences from a folder of real logs, with new values in their variable parts."""
+"""Draws sequences of lines from a folder of real logs, with new values in their variable parts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from coprlake.generator.pools import GrowingPool, RecentPool, mix
 from coprlake.generator.sample_lines import SampleFile, Slot, compile_file
 
 _RUN_LINES = 28  # the mean length of a sequence of consecutive lines
-_PAUSE_SHARE = 0.3  # of the lines follow a longer pause
+_PAUSE_SHARE = 0.3  # share of lines that follow a longer pause
 _PACE_MS = 60.0
 _SHORT_ID_LIFE = 8
 
 
 class SampleRenderer:
-    """Writes lines after the ``*.log`` files of ``folder``; each file is a kind of source."""
+    """Renders lines modelled on the ``*.log`` files of ``folder``; each file is a kind of source."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self._files = [compile_file(lines) for lines in _read_lines(folder)]
@@ -31,11 +31,11 @@ class SampleRenderer:
 
     @property
     def kind_count(self) -> int:
-        """How many kinds of source there are."""
+        """The number of kinds of sources."""
         return len(self._files)
 
     def mean_line_bytes(self) -> NDArray[np.float64]:
-        """Raw bytes of an average line of each kind."""
+        """The average raw size of a line of each kind, in bytes."""
         return np.array([file.mean_bytes for file in self._files])
 
     def render(self, kind: int, counts: NDArray[np.int64]) -> list[str]:
@@ -56,7 +56,7 @@ class SampleRenderer:
     def _draw_runs(
         self, row_count: int, line_count: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """For each row the number of its run and its line in the file; and which rows begin a run."""
+        """The run of each row, its line in the file, and whether it starts a run."""
         lengths = self._rng.geometric(1 / _RUN_LINES, row_count // _RUN_LINES + 20)
         while lengths.sum() < row_count:
             lengths = np.concatenate((lengths, lengths))
@@ -94,7 +94,7 @@ class SampleRenderer:
     def _octets(
         self, keys: NDArray[np.uint64], places: NDArray[np.int64], runs: NDArray[np.int64], run_count: int
     ) -> list[int]:
-        """Bytes of addresses behind the first: the network's two, then the machine's."""
+        """The second to fourth bytes of addresses: two of the network, one of the machine."""
         networks = self._networks.draw(run_count).astype(np.uint64)[runs]
         machines = self._machines.draw(run_count).astype(np.uint64)[runs]
         words = mix(keys ^ np.where(places == 2, machines << np.uint64(32) ^ networks, networks << np.uint64(40)))
@@ -103,7 +103,7 @@ class SampleRenderer:
 
 
 def _of_width(words: NDArray[np.uint64], digits: NDArray[np.int64], are_hex: NDArray[np.bool_]) -> list[int]:
-    """Numbers of so many digits, hexadecimal or decimal; those of five stay below 60000, since most are ports."""
+    """Numbers with the given counts of digits, hexadecimal or decimal; five digits stay below 60000, like ports."""
     hexadecimal = words >> (64 - 4 * np.minimum(digits, 16)).clip(0, 63).astype(np.uint64)
     low = np.uint64(10) ** (digits - 1).clip(0, 18).astype(np.uint64)
     decimal = low + words % (low * np.where(digits == 5, 5, 9).astype(np.uint64))
@@ -112,9 +112,9 @@ def _of_width(words: NDArray[np.uint64], digits: NDArray[np.int64], are_hex: NDA
 
 
 def _read_lines(folder: Path) -> list[list[str]]:
-    """The lines of each ``*.log`` file in order of name, without empty ones."""
+    """The lines of each ``*.log`` file, ordered by name, without blank lines."""
     if not folder.is_dir():
-        raise UsageError(f"the samples folder {folder} is not there: give a folder of *.log files")
+        raise UsageError(f"the samples folder {folder} does not exist; give a folder of *.log files")
     files = []
     for path in sorted(folder.glob("*.log")):
         try:
@@ -125,5 +125,5 @@ def _read_lines(folder: Path) -> list[list[str]]:
         files.append([line for line in lines if line.strip()])
     files = [lines for lines in files if lines]
     if not files:
-        raise UsageError(f"the samples folder {folder} has no log lines: it needs *.log files of one line an entry")
+        raise UsageError(f"the samples folder {folder} has no log lines; it needs *.log files with one entry per line")
     return files

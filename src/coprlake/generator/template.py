@@ -1,4 +1,4 @@
-"""Templates as written in the application files, and what they compile to."""
+"""Parses the templates of the application files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Field:
 
     @cached_property
     def scope(self) -> Scope:
-        """For how long a value of this field holds."""
+        """How long a value of this field holds."""
         if self.text.startswith("="):
             return Scope.EPISODE
         if "|" in self.text:
@@ -40,7 +40,7 @@ class Field:
 
     @property
     def argument(self) -> str:
-        """What stands behind the colon."""
+        """The text after the colon."""
         return self.text.lstrip("=").partition(":")[2]
 
     def pattern(self, style: TimeStyle) -> str:
@@ -63,7 +63,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a flow: a percent pattern, its fields in order, and whether episodes may leave it out."""
+    """One line of a flow: a percent pattern, its fields in order, and whether episodes may omit it."""
 
     pattern: str
     fields: tuple[Field, ...]
@@ -75,9 +75,9 @@ class Application:
     """A kind of program that writes logs.
 
     ``text`` holds its flows, separated by empty lines, the most frequent first. A flow is what one activity writes,
-    line by line; every line follows ``prefix`` except one that begins with ``!`` (such as a frame of a stack trace);
-    a line that begins with ``?`` appears in about half of the episodes. Times are written in ``time``, and lines of
-    an episode are about ``pace_ms`` apart.
+    line by line; ``prefix`` precedes every line except those that start with ``!`` (such as frames of a stack trace);
+    a line that starts with ``?`` appears in about half of the episodes. ``time`` is the time format; the lines of an
+    episode are about ``pace_ms`` apart.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Application:
 
     @cached_property
     def style(self) -> TimeStyle:
-        """The written form of ``<time>``."""
+        """The format of ``<time>``."""
         return TimeStyle(self.time)
 
     @cached_property

@@ -1,1 +1,1 @@
-"""Which records match, in which order, and what did it take to find out?"""
+"""Finds the matching records, puts them in order, and reports what it took."""

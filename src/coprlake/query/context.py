@@ -1,4 +1,4 @@
-"""The records around a match: those of the same source, in the order in which they came, as ``grep -C`` shows them."""
+"""The records around a match, like ``grep -C``: those of the same source, in their original order."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -19,14 +19,14 @@ from coprlake.sketch.algebra import ANYTHING, compile_expression
 from coprlake.text.arrow_strings import as_binary
 
 MATCH: Final = (pa.field("match", pa.bool_()), pa.field("group", pa.int64()))
-"""Two more columns of the result: whether the record matched, and which records stand together."""
+"""Two extra columns of the result: whether the record matched, and the group of adjacent records it belongs to."""
 
 NEIGHBOURS: Final = 8
-"""Batches of a segment without a sketch that are looked through for the rest of a context."""
+"""The number of neighbouring batches to read for the rest of a context if the sketch cannot name them."""
 
 
 class Context(NamedTuple):
-    """How many records of the same source are wanted before and after a match; none is false."""
+    """The number of records of the same source to show before and after a match; falsy if both are 0."""
 
     before: int = 0
     after: int = 0
@@ -36,7 +36,7 @@ class Context(NamedTuple):
 
 
 class _Stretch(NamedTuple):
-    """Records of one source that stand together: places in the order by source, and what is missing at the ends."""
+    """Adjacent records of one source: places in the order by source, and the number missing at either end."""
 
     first: int
     last: int
@@ -45,14 +45,14 @@ class _Stretch(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """What is needed to show matches with their context.
+    """What `with_context` needs to know.
 
     Attributes:
-        context: how much of it.
-        columns: what to read of records in other batches.
-        matches: whether each of some records matches.
-        numbers: gives every group a number of its own.
-        places: the place of each of some records in the order of the results.
+        context: the number of records before and after a match.
+        columns: the columns to read from other batches.
+        matches: tells whether each record matches.
+        numbers: yields a new number for each group.
+        places: gives the place of each record in the order of the results.
     """
 
     context: Context
@@ -63,10 +63,10 @@ class Surroundings(NamedTuple):
 
 
 def with_context(unit: Unit, records: pa.Table, mask: Mask, around: Surroundings) -> tuple[pa.Table, I64Array]:
-    """The matches of a batch and the records around them, also those in other batches of the segment.
+    """The matches of a batch and the records around them, including those in other batches of the segment.
 
-    A record near the border of a batch may be shown twice: beside one match and as another. Also returned is the place
-    of each record in the order of the results: that of the first match it stands with.
+    A record near the border of a batch may be shown twice: beside one match and as another. Also returns the place of
+    each record in the order of the results, which is that of the first match in its group.
     """
     codes = _source_codes(records)
     order = np.argsort(codes, kind="stable")
@@ -90,7 +90,7 @@ def with_context(unit: Unit, records: pa.Table, mask: Mask, around: Surroundings
 
 
 def _source_codes(records: pa.Table) -> I64Array:
-    """A number for each record that tells its source from others."""
+    """A number for each record that identifies its source."""
     if SOURCE not in records.schema.names:
         return np.zeros(records.num_rows, np.int64)
     column = records.column(SOURCE).combine_chunks()
@@ -99,7 +99,7 @@ def _source_codes(records: pa.Table) -> I64Array:
 
 
 def _stretches(codes: I64Array, order: I64Array, mask: Mask, context: Context) -> Iterator[_Stretch]:
-    """What to show, with contexts that touch made one."""
+    """The stretches to show, with overlapping and adjacent contexts merged."""
     ordered = codes[order]
     starts = np.searchsorted(ordered, ordered, side="left")
     ends = np.searchsorted(ordered, ordered, side="right") - 1
@@ -122,7 +122,7 @@ def _from_other_batches(
 ) -> pa.Table | None:
     """Up to `count` records of the source from the batches before (after) this one, in their order.
 
-    The source is a column of one value, which may be missing; None if the segment has no such column.
+    `source` is a column of one value, which may be null; None if the segment has no source column.
     """
     found: list[pa.Table] = []
     for batch in _batches_of(unit.segment, source, unit.batch, step) if count > 0 else ():
@@ -138,7 +138,7 @@ def _from_other_batches(
 
 
 def _value(source: pa.ChunkedArray) -> Any:
-    """The first value, also if it is text that is not UTF-8."""
+    """The first value, even if it is not valid UTF-8."""
     try:
         return source[0].as_py()
     except UnicodeDecodeError:
@@ -153,7 +153,7 @@ def _is_from(records: pa.Table, source: str | None) -> pa.Array:
 
 
 def _batches_of(segment: Searchable, source: pa.ChunkedArray | None, batch: int, step: int) -> list[int]:
-    """The batches that may hold records of the source, beginning with the nearest."""
+    """The batches that may hold records of the source, nearest first."""
     near = range(batch + step, batch + (NEIGHBOURS + 1) * step, step)
     if source is None or not source[0].is_valid:
         return [other for other in near if 0 <= other < segment.batch_count]

@@ -1,6 +1,7 @@
-"""DuckDB in this process: one database in memory for all queries, a connection for each.
+"""Runs DuckDB in this process: one in-memory database for all queries, with one connection per query.
 
-A query with limits of its own has a database to itself while it runs; it is kept for the next one with the same limits.
+A query with memory or thread limits has a database to itself while it runs; it is kept for the next query with the same
+limits.
 """
 
 import atexit
@@ -26,11 +27,11 @@ _shared: "_Database | None" = None
 _idle: "list[tuple[Limits, _Database]]" = []
 _MOST_IDLE: Final = 4
 _workers = ThreadPoolExecutor(64, "coprlake-query")
-"""Kept: a scan in a new thread was slower (34 against 28 ms, on a busy machine), probably for its fresh memory."""
+"""Reused: a scan in a new thread was slower (34 against 28 ms, on a busy machine), probably due to its fresh memory."""
 
 
 class _Database:
-    """A database and the functions of ours that it knows."""
+    """A database and the array functions registered with it."""
 
     def __init__(self, limits: Limits) -> None:
         import duckdb
@@ -40,19 +41,19 @@ class _Database:
             settings["memory_limit"] = f"{max(1, limits.memory_bytes // 2**20)}MiB"
             settings["max_temp_directory_size"] = "0KiB"
         self._spill_folder = None if limits.memory_bytes is not None else _private_folder()
-        settings["temp_directory"] = self._spill_folder or ""  # none: without a word it is the working directory
+        settings["temp_directory"] = self._spill_folder or ""  # empty for none: by default it is the working directory
         if limits.threads is not None:
             settings["threads"] = limits.threads
         self.connection = duckdb.connect(":memory:", config=settings)
         self.connection.execute(
             "SET TimeZone = 'UTC'; SET preserve_insertion_order = true; SET enable_progress_bar = false; "
-            "SET parquet_metadata_cache = true"  # data files do not change, and have a footer of many batches
+            "SET parquet_metadata_cache = true"  # data files never change, and their footers list many batches
         )
         self._known: set[str] = set()
         self._lock = threading.Lock()
 
     def learn(self, kernels: dict[str, Kernel]) -> None:
-        """Make functions of ours known."""
+        """Register array functions."""
         with self._lock:
             for name, kernel in kernels.items():
                 if name in self._known:
@@ -68,7 +69,7 @@ class _Database:
                 self._known.add(name)
 
     def close(self) -> None:
-        """Let go of our functions, which hold on to DuckDB and it to them, or it complains when the process ends."""
+        """Unregister our functions and close: they and DuckDB refer to each other, and DuckDB would warn at exit."""
         import duckdb
 
         with self._lock, suppress(duckdb.Error):
@@ -80,7 +81,7 @@ class _Database:
 
 
 def _private_folder() -> str | None:
-    """A folder for what does not fit into memory, which nobody else can read; None if there is no place for one."""
+    """A private folder for what does not fit into memory; None if it cannot be created."""
     try:
         return tempfile.mkdtemp(prefix="coprlake-query-")
     except OSError:
@@ -88,7 +89,7 @@ def _private_folder() -> str | None:
 
 
 def _of_columns(kernel: Kernel) -> Any:
-    """The kernel as DuckDB calls it: with a chunked array, for an array."""
+    """Wrap the function for DuckDB, which passes a chunked array and expects an array."""
 
     def run(column: Any) -> pa.Array:
         return kernel.run(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
@@ -153,19 +154,19 @@ class Connection:
         self._streams: list[Stream] = []
 
     def learn(self, kernels: dict[str, Kernel]) -> None:
-        """Make functions of ours known."""
+        """Register array functions."""
         self._database.learn(kernels)
 
     def register(self, name: str, data: Any) -> None:
-        """Give Arrow data a name."""
+        """Register Arrow data under a name."""
         if isinstance(data, Stream):
             self._streams.append(data)
         self._cursor.register(name, data)
 
     def run(self, sql: str, *, is_small: bool = False) -> Iterator[pa.RecordBatch]:
-        """The result of a query, in batches.
+        """Run a query and yield its result in batches.
 
-        A large one is streamed. For that DuckDB plans the query twice, reading footers twice, so a small one is not.
+        A large result is streamed. For that DuckDB plans the query and reads footers twice, so a small one is not.
         """
         reader = self._done(lambda: self._collected(sql) if is_small else self._cursor.sql(sql).to_arrow_reader(_ROWS))
         while True:
@@ -176,13 +177,13 @@ class Connection:
 
     def _collected(self, sql: str) -> Any:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that the rows are copied once more
+            warnings.simplefilter("ignore", UserWarning)  # about copying the rows once more
             return self._cursor.execute(sql).to_arrow_reader(_ROWS)
 
     def _done(self, work: Callable[[], Any]) -> Any:
-        """Do it in a thread beside this one: DuckDB itself listens to Ctrl-C and to the clock between tasks at best.
+        """Do the work in another thread: DuckDB reacts to Ctrl-C and deadlines between tasks at best.
 
-        What DuckDB says in its own words is said in ours.
+        DuckDB's errors are translated into ours.
         """
         import duckdb
 
@@ -199,11 +200,11 @@ class Connection:
             raise self._deadline.error() from None
         except duckdb.OutOfMemoryException as error:
             raise self._failure() or too_large(self._limits.memory_bytes) from error
-        except (duckdb.Error, pa.ArrowException, OSError) as error:  # a streamed result tells of all errors as OSError
+        except (duckdb.Error, pa.ArrowException, OSError) as error:  # a streamed result reports all errors as OSError
             raise self._explained(error) from error
 
     def _failure(self) -> Exception | None:
-        """What went wrong while records were read for the engine."""
+        """The error that occurred while records were read for the engine, if any."""
         return next((stream.failure for stream in self._streams if stream.failure is not None), None)
 
     def _explained(self, error: Exception) -> Exception:
@@ -218,7 +219,7 @@ class Connection:
         return explained(str(error), self._text, self._deadline)
 
     def close(self) -> None:
-        """Let go of what the query held; of a query that nobody waits for any longer, end it."""
+        """Release what the query holds; stop it if it is still running."""
         import duckdb
 
         with suppress(duckdb.Error):  # the database is closed already when a process ends
@@ -231,14 +232,14 @@ class Connection:
 
 
 def explained(message: str, text: str, deadline: Deadline) -> CoprlakeError:
-    """What went wrong while a query ran, in words of the language."""
+    """Translate the engine's error into the terms of the language."""
     low = message.lower()
     if "interrupt" in low and deadline.left == 0.0:
         return deadline.error()
     if "out of memory" in low:
         return QueryLimitError("the query needs more memory than it may have; narrow its time or filters")
     if "overflow" in low or "out of range" in low or "conversion error" in low:
-        return QueryError("a number of the result does not fit into 64 bits; convert it by toDouble() before")
+        return QueryError("a number in the result does not fit into 64 bits; convert it with toDouble() first")
     if "invalid string encoding" in low:
         return not_utf8(message)
     if "slots; raise the interval" in low:
@@ -247,8 +248,8 @@ def explained(message: str, text: str, deadline: Deadline) -> CoprlakeError:
 
 
 def not_utf8(message: str) -> QueryError:
-    """What to say of bytes that are no text."""
-    return QueryError(f"the table has text that is not UTF-8; search it instead of a query: {_first_line(message)}")
+    """The error for bytes that are not valid UTF-8."""
+    return QueryError(f"the table has text that is not valid UTF-8; search instead of querying: {_first_line(message)}")
 
 
 def _first_line(message: str) -> str:

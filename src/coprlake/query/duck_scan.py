@@ -1,7 +1,7 @@
-"""How a table comes to DuckDB: as Arrow data that was searched here, or as Parquet files that DuckDB reads itself.
+"""Passes a table to DuckDB: as Arrow data that we searched, or as Parquet files that DuckDB reads itself.
 
-Where pruning leaves little, or some records are not committed yet, they are found here and handed over. Where it leaves
-much, DuckDB reads the files that are left, and of them only the columns that the query needs.
+If pruning leaves little, or some records are not committed yet, we search and hand the candidates over. If it leaves
+much, DuckDB reads the files that are left, and only the columns that the query needs.
 """
 
 import re
@@ -40,7 +40,7 @@ from coprlake.storage.partitioning import constants
 from coprlake.summary import Report
 
 LITTLE_BYTES: Final = 96 * 1024 * 1024
-"""So much compressed data is searched here; more is left to DuckDB's own reader."""
+"""Up to this much compressed data we search ourselves; DuckDB's own reader reads more."""
 
 _GLOB = re.compile(r"[*?\[\]]")
 
@@ -59,7 +59,7 @@ class ScanReport(Report):
 
 
 class TableScan:
-    """One table of one query."""
+    """The scan of one table for one query."""
 
     def __init__(self, uri: str, view: View, needs: ScanNeeds, pruning: Pruning, options: SearchOptions) -> None:
         self._uri = uri
@@ -82,7 +82,7 @@ class TableScan:
         self._d = DuckDialect()
 
     def _read_columns(self) -> list[str]:
-        """The columns of the table that the query needs; at least one, to know how many records there are."""
+        """The columns of the table that the query needs; at least one, so that records can be counted."""
         scan = self._needs.scan
         own = {column: name for name, column in scan.columns.items()}
         names = [own[column] for column in self._needs.columns if column in own]
@@ -91,7 +91,7 @@ class TableScan:
         return list(dict.fromkeys(names)) or [TIMESTAMP if TIMESTAMP in self._schema.names else self._schema.names[0]]
 
     def source(self, deadline: Deadline, hold: Hold) -> tuple[exp.Expression, dict[str, Any], ScanReport]:
-        """What the query reads from, the Arrow data that it needs by name, and how it came about."""
+        """The SQL source of the scan, the Arrow data that it refers to by name, and the report."""
         columns = self._read_columns()
         report = ScanReport(
             self._needs.scan.table,
@@ -160,7 +160,7 @@ class TableScan:
     # Parquet files
 
     def _file_groups(self, shares: SharePlan, columns: list[str]) -> dict[Any, list[str]] | None:
-        """The files by what they have: their own types of the columns, and the constants of their partition.
+        """Group the files by the types of their columns and the constants of their partition.
 
         None if DuckDB would not read them as we do.
         """
@@ -201,7 +201,7 @@ class TableScan:
         return tuple(kinds)
 
     def _reads_alike(self, name: str, kind: pa.DataType) -> bool:
-        """Whether the column is in this file what it is in the table: a cast may lose what it has here."""
+        """Whether the column has the table's type in this file: a cast may lose what it has here."""
         field = self._schema.field(name)
         return not is_varying(field) or from_arrow(kind) == from_arrow(field.type)
 
@@ -214,7 +214,7 @@ class TableScan:
                     continue
                 sources[name] = (name, value) if what == "column" else (None, value)
             files = self._d.call("list_value", *(self._d.text(path) for path in paths))
-            # the values of a partition are constants here; DuckDB would take any folder a=b above the table for one
+            # partition values are constants here; DuckDB would read any folder a=b above the table as one
             by_name_only = exp.Kwarg(this=exp.var("hive_partitioning"), expression=exp.false())
             select = self._select(sources).from_(self._d.call("read_parquet", files, by_name_only), copy=False)
             condition = self._time_condition({name: (what, value) for name, what, value in kinds})
@@ -235,7 +235,7 @@ class TableScan:
         column = exp.Column(this=exp.to_identifier(options.time_column, quoted=True))
         for kind, moment, default in ((exp.GTE, options.since, FOREVER[0]), (exp.LT, options.until, FOREVER[1])):
             if moment != default:
-                if kind_of_time == TIMESTAMP_TYPE:  # as it is, so that the files' statistics count
+                if kind_of_time == TIMESTAMP_TYPE:  # compared directly, so that the files' statistics are used
                     conditions.append(d.binary(kind, column.copy(), d.call("make_timestamptz", d.long(moment))))
                 else:
                     conditions.append(d.binary(kind, self._microseconds(column.copy(), kind_of_time), d.long(moment)))
@@ -244,7 +244,7 @@ class TableScan:
     # Columns
 
     def _select(self, sources: dict[str, tuple[str | None, Any]]) -> exp.Select:
-        """The columns as the query knows them. A source is a column and its type, or none and a constant."""
+        """Select the columns that the query needs. A source is a column and its type, or None and a constant."""
         scan = self._needs.scan
         own = {column: name for name, column in scan.columns.items()}
         keys = {column: name for name, column in scan.attributes.items()}
@@ -281,7 +281,7 @@ class TableScan:
         return value
 
     def _microseconds(self, value: exp.Expression, kind: pa.DataType) -> exp.Expression:
-        """A time of any kind as a number; without a zone it is UTC."""
+        """Convert a time of any type to microseconds; without a zone it is UTC."""
         d = self._d
         if pa.types.is_date(kind):
             return d.call("epoch_us", exp.Cast(this=value, to=simple_type("TIMESTAMP")))
@@ -289,7 +289,7 @@ class TableScan:
             number = d.floor_divide(d.call("epoch_ns", value.copy()), d.long(1000))
         else:
             number = d.call("epoch_us", value.copy())
-        # the last number on either side is infinite to DuckDB, which has no number for it
+        # DuckDB treats the last number on either side as infinite, and returns no number for it
         factor = {"s": 10**6, "ms": 10**3}.get(kind.unit, 1)
         last = FOREVER[1] // factor * factor // (1000 if kind.unit == "ns" else 1)
         name = exp.Cast(this=value.copy(), to=simple_type("VARCHAR"))
@@ -313,7 +313,7 @@ class TableScan:
 
 
 def _checked_text(name: str, values: pa.Array) -> pa.Array:
-    """The values, none of them text that is not UTF-8: DuckDB reads it from no file, and takes Arrow data unseen."""
+    """Check that text is valid UTF-8: DuckDB rejects other text in files, but does not check Arrow data."""
     if pa.types.is_string(values.type) or pa.types.is_nested(values.type):
         try:
             values.validate(full=True)
@@ -323,27 +323,27 @@ def _checked_text(name: str, values: pa.Array) -> pa.Array:
 
 
 def _moment(value: date) -> int:
-    """A time or day, as the value of a partition, in microseconds; without a zone it is UTC."""
+    """Convert a time or day from a partition value to microseconds; without a zone it is UTC."""
     if not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day, tzinfo=UTC)
     return as_microseconds(value)
 
 
 def _is_simple(kind: pa.DataType) -> bool:
-    """Whether DuckDB reads a column as we do: records would lose the names of their members, others are not known."""
+    """Whether DuckDB reads a column as we do: records would lose their member names, other types are unknown."""
     found = from_arrow(kind)
     if found is None or pa.types.is_duration(kind) or pa.types.is_uint64(kind):
         return False
-    if found.kind == "array":  # DuckDB casts no time to a number, so none inside a list
+    if found.kind == "array":  # DuckDB does not cast times to numbers, so not inside a list either
         element = kind.value_type
         return _is_simple(element) and not pa.types.is_nested(element) and not pa.types.is_temporal(element)
     return found.kind != "record"
 
 
 def _fits(segment: SealedSegment, name: str, kind: pa.DataType) -> bool:
-    """Whether times fit into 64 bits as microseconds; DuckDB takes no others.
+    """Whether times fit into 64 bits as microseconds; DuckDB accepts no others.
 
-    Times that are stored as INT96, as Spark does, have no statistics that could tell.
+    Times stored as INT96, as Spark does, have no statistics to check.
     """
     if not pa.types.is_timestamp(kind) or kind.unit == "us":
         return True

@@ -1,7 +1,7 @@
-"""Which tables a query may open besides its own: whoever embeds the language decides, and nothing is open by default.
+"""Which tables a query may open besides its own: the embedding program decides; by default none.
 
-A path is compared after all links and ``..`` in it are resolved. An address of an object store is compared as text, and
-must be plain: it has no ``..``, no parameters, which could name another server, and no escapes.
+Paths are compared after all links and ``..`` are resolved. The URI of an object store is compared as text and must be
+plain: without ``..``, without parameters, which could name another server, and without escapes.
 """
 
 import os
@@ -17,7 +17,7 @@ Place: TypeAlias = str | os.PathLike[str]
 
 
 class AnyTable:
-    """The mark for a query of somebody who may open what this process may open."""
+    """The type of `ANY_TABLE`, which allows a query to open every table that this process can."""
 
     def __repr__(self) -> str:
         return "ANY_TABLE"
@@ -32,11 +32,11 @@ class Fetching:
     """Decides what ``fetch "..."`` opens.
 
     Args:
-        tables: names and the tables that they stand for; or tables, and folders of tables, that may be opened by their
-            path; or `ANY_TABLE`.
+        tables: a mapping from names to tables; or tables, and folders of tables, that may be opened by path; or
+            `ANY_TABLE`.
 
     Raises:
-        UsageError: `tables` names no tables.
+        UsageError: a name or place in `tables` is not valid.
     """
 
     def __init__(self, tables: Fetchable = ()) -> None:
@@ -51,15 +51,15 @@ class Fetching:
             self._names = {name: os.fspath(place) for name, place in tables.items()}
             taken = next((name for name in self._names if name.lower() == LOGS), None)
             if taken is not None:
-                raise UsageError(f"{taken} is the name of the table that is asked; choose another name")
+                raise UsageError(f"{taken} is the name of the queried table; choose another name")
         else:
             self._places = [_plain(os.fspath(place)) for place in tables]
 
     def place(self, name: str) -> str:
-        """Where the table is that a query calls by this name.
+        """The location of the table that a query refers to by this name.
 
         Raises:
-            UsageError: the query may not open it. Whether there is such a table is not told.
+            UsageError: the query may not open it. The message does not reveal whether the table exists.
         """
         if self._is_any:
             return name
@@ -88,13 +88,13 @@ def _is_within(found: str, place: str) -> bool:
 
 
 def _plain(place: str) -> str:
-    """A place with one spelling: a real path, or the address of a folder in a store.
+    """The canonical form of a place: a real path, or the URI of a folder in a store.
 
     Raises:
-        UsageError: an address with parts that could lead elsewhere.
+        UsageError: the URI has parts that could lead elsewhere.
     """
     if "\0" in place:
-        raise UsageError("a path has no zero bytes")
+        raise UsageError("a path must not contain zero bytes")
     if "://" not in place or place.lower().startswith("file:"):
         folder = Folder.of(place)
         if not folder.is_local:
@@ -103,5 +103,5 @@ def _plain(place: str) -> str:
     scheme, _, rest = place.partition("://")
     parts = rest.rstrip("/").split("/")
     if not scheme.isalnum() or any(part in ("", ".", "..") for part in parts) or set(rest) & set("?#%\\"):
-        raise UsageError(f"{place}: an address with .., %, ? or # in it is not compared; write it plainly")
+        raise UsageError(f"{place}: not a plain URI; write it without .., %, ? and #")
     return f"{scheme}://{'/'.join(parts)}"

@@ -1,7 +1,7 @@
-"""Records that were searched here, on their way to DuckDB: all at once while they are few, else as a stream.
+"""Hands records that we searched over to DuckDB: as a table if they are few, otherwise as a stream.
 
-With a limit of memory no more than a part of it is held. What does not fit is read batch by batch while DuckDB scans
-it, and once more for each further scan. Without a limit everything is held, since a query may scan it several times.
+With a memory limit, at most a part of it is used to hold records. What does not fit is read batch by batch while DuckDB
+scans it, and again for each further scan. Without a limit everything is held, since a query may scan it several times.
 """
 
 import itertools
@@ -13,14 +13,14 @@ import pyarrow as pa
 from coprlake.errors import QueryLimitError
 
 HELD_PART: Final = 4
-"""A query holds at most one part in so many of its memory as Arrow data; the rest is the engine's."""
+"""A query holds Arrow data in at most 1/HELD_PART of its memory; the rest is the engine's."""
 
 
 class Hold:
-    """How many bytes of Arrow data one query may still hold.
+    """The budget for Arrow data that one query may hold.
 
     Args:
-        memory_bytes: the limit of the query; None for none.
+        memory_bytes: the memory limit of the query; None for no limit.
     """
 
     def __init__(self, memory_bytes: int | None) -> None:
@@ -28,11 +28,11 @@ class Hold:
         self._left = None if memory_bytes is None else memory_bytes // HELD_PART
 
     def handed_over(self, schema: pa.Schema, read: Callable[[], Iterator[pa.RecordBatch]]) -> "pa.Table | Stream":
-        """What is read, as a table if it may be held.
+        """The batches, as a table if they fit into the budget, otherwise as a stream.
 
         Args:
-            schema: of the batches.
-            read: begins to read them.
+            schema: the schema of the batches.
+            read: starts reading them.
         """
         batches = read()
         if self._left is None:
@@ -47,18 +47,18 @@ class Hold:
         return pa.Table.from_batches(kept, schema)
 
     def check(self, batch: pa.RecordBatch) -> None:
-        """Stop at a batch that is too large by itself."""
+        """Raise if this batch alone exceeds the limit."""
         if self.memory_bytes is not None and batch.nbytes > self.memory_bytes:
             raise too_large(self.memory_bytes)
 
 
 class Stream:
-    """Arrow batches for DuckDB, made anew for each scan.
+    """Arrow batches for DuckDB, read again for each scan.
 
     Args:
-        schema: of the batches.
-        read: begins to read.
-        begun: what was begun already, for the first scan.
+        schema: the schema of the batches.
+        read: starts reading.
+        begun: an iterator that has been started already, for the first scan.
     """
 
     def __init__(
@@ -71,10 +71,10 @@ class Stream:
         self._read = read
         self._begun = [] if begun is None else [begun]
         self.failure: Exception | None = None
-        """What ended a scan; DuckDB passes on no more than its text."""
+        """The error that ended a scan; DuckDB passes on only its text."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Begin a scan."""
+        """Start a scan."""
         reader = pa.RecordBatchReader.from_batches(self._schema, self._watched())
         return reader.__arrow_c_stream__(requested_schema)
 
@@ -91,7 +91,7 @@ class Stream:
 
 
 def too_large(memory_bytes: int | None) -> QueryLimitError:
-    """What to say when the memory is used up."""
+    """The error for exceeding the memory limit."""
     allowed = "" if memory_bytes is None else f" than {memory_bytes / 2**20:,.0f} MiB"
     return QueryLimitError(
         f"the query needs more memory{allowed}; narrow its time or filters, group by fewer values, or raise the limit"

@@ -1,4 +1,4 @@
-"""What a query may take."""
+"""Limits on the time, rows, memory and threads of a query."""
 
 import time
 from dataclasses import dataclass, field
@@ -11,11 +11,11 @@ class Limits:
     """The limits of a query; None for no limit.
 
     Attributes:
-        seconds: from its start to its last row.
-        rows: of the result.
-        memory_bytes: that the engine may use, and a quarter more for records that are handed to it. A result that is
-            collected in memory is the caller's.
-        threads: that the engine may use.
+        seconds: the time from its start to its last row.
+        rows: the number of rows in the result.
+        memory_bytes: the memory that the engine may use, plus a quarter for records that are handed to it. A result
+            that the caller collects in memory does not count.
+        threads: the number of threads that the engine may use.
     """
 
     seconds: float | None = None
@@ -27,29 +27,29 @@ class Limits:
         for name in ("seconds", "rows", "memory_bytes", "threads"):
             value = getattr(self, name)
             if value is not None and value <= 0:
-                raise UsageError(f"the limit of {name} is {value}; expected more than 0")
+                raise UsageError(f"the limit {name} is {value}; expected more than 0")
 
 
 @dataclass
 class Deadline:
-    """The time until which a query has to be done."""
+    """The time by which a query must finish."""
 
     seconds: float | None
     began: float = field(default_factory=time.monotonic)
 
     @property
     def left(self) -> float | None:
-        """Seconds that are left; None for ever."""
+        """The seconds left; None for no limit."""
         return None if self.seconds is None else max(0.0, self.began + self.seconds - time.monotonic())
 
     def error(self) -> QueryLimitError:
-        """What to say when it is over."""
+        """The error for exceeding the deadline."""
         return QueryLimitError(
             f"the query took longer than {self.seconds:g} seconds and was stopped; narrow its time or filters, or "
-            "raise the limit of time"
+            "raise the time limit"
         )
 
     def check(self) -> None:
-        """Stop if it is over."""
+        """Raise if no time is left."""
         if self.left == 0.0:
             raise self.error()

@@ -1,4 +1,4 @@
-"""Opening a batch: which of its records match, exactly, and what of them is returned."""
+"""Opens a batch: decides exactly which of its records match, and returns the requested columns."""
 
 import itertools
 import time
@@ -26,7 +26,7 @@ from coprlake.segment.searchable import has_times, is_before, microseconds_of
 
 @dataclass
 class Found:
-    """What was found in one batch."""
+    """The matches in one batch."""
 
     unit: Unit
     count: int
@@ -35,7 +35,7 @@ class Found:
 
 
 class BatchOpener:
-    """Opens batch after batch for one run of a search; several threads may use it."""
+    """Opens batches for one run of a search; thread-safe."""
 
     def __init__(self, predicate: Predicate, options: SearchOptions, report: SearchReport) -> None:
         self.report = report
@@ -49,18 +49,18 @@ class BatchOpener:
         return screen_of(self._predicate, CONTENT)
 
     def refuse(self, error: CoprlakeError, *, costs_records: bool = True) -> None:
-        """Name what is wrong in the report, or raise it if the search is strict."""
+        """Record the error in the report, or raise it if the search is strict."""
         if self._options.strict:
             raise error
         self.report.problem(str(error))
         self.report.is_incomplete = self.report.is_incomplete or costs_records
 
     def open(self, unit: Unit, schema: pa.Schema | None) -> Found:
-        """Decide for every record of a batch; the columns that only the result needs are read when there is one.
+        """Find the matches of a batch; columns that only the result needs are read only if there is a match.
 
         Args:
             unit: the batch.
-            schema: the columns of the result; None if only the number of matches is wanted.
+            schema: the columns of the result; None to only count matches.
 
         Raises:
             FormatError: the batch cannot be read.
@@ -73,7 +73,7 @@ class BatchOpener:
             self._options.since <= unit.first_time and unit.last_time < self._options.until
         )
         needed = list(dict.fromkeys([*matcher.columns, *([time_column] if bounded else [])]))
-        needed = needed or segment.schema.names[:1]  # a predicate that looks at nothing still needs to see the rows
+        needed = needed or segment.schema.names[:1]  # a predicate without fields still needs the number of rows
         started = time.perf_counter()
         records = segment.read(unit.batch, needed)
         read = time.perf_counter()
@@ -104,7 +104,7 @@ class BatchOpener:
         return found
 
     def _with_other_columns(self, unit: Unit, records: pa.Table, schema: pa.Schema) -> tuple[pa.Table, int]:
-        """The records with what the result needs besides, and what reading that has read."""
+        """The records with the other columns of the result, and the bytes read for these."""
         segment = unit.segment
         wanted = dict.fromkeys(
             [*schema.names, SOURCE, self._options.time_column] if self._options.context else schema.names
@@ -134,9 +134,9 @@ class BatchOpener:
         )
 
     def _is_screened_out(self, unit: Unit) -> bool:
-        """Whether the bytes of the batch tell that nothing in it matches.
+        """Whether the raw bytes of the batch show that nothing in it matches.
 
-        Only worth its time where most batches are opened for nothing: in a scan, or where the sketch does not help.
+        This pays off only if most batches are opened for nothing: in a scan, or if the sketch does not help.
         """
         report = self.report
         wasteful = report.batches_for_nothing >= report.batches_opened // 2 and report.batches_pruned_by_sketch == 0
@@ -157,7 +157,7 @@ class BatchOpener:
         return True
 
     def _check_times(self, records: pa.Table, mask: Mask, name: str) -> None:
-        """A file in which the time is no time, as text is, cannot tell which of its records are meant."""
+        """Report a file whose time column has no times, but text, say: its records cannot be bounded by time."""
         column = self._options.time_column
         if column not in records.schema.names or has_times(records.schema, column) or not mask.any():
             return
@@ -169,7 +169,7 @@ class BatchOpener:
                     section=f"column {column}",
                     expected="times",
                     found=str(kind),
-                    advice="a range of time leaves its records out; ask without a range, or give the files one type",
+                    advice="a time range leaves its records out; search without a range, or give the files one type",
                 )
             )
 
@@ -182,7 +182,7 @@ class BatchOpener:
         return inside & ~np.asarray(times.is_null()) if times.null_count else inside
 
     def _aligned(self, records: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
-        """The records with the columns of the result: nulls where the segment has none, and the result's types."""
+        """The records with the columns and types of the result; columns that the segment lacks are null."""
         columns = []
         for wanted in schema:
             if wanted.name not in records.schema.names:
@@ -207,7 +207,7 @@ def _other_type(name: str, wanted: pa.Field, found: pa.DataType) -> UnreadableDa
     return UnreadableDataError(
         name,
         section=f"column {wanted.name}",
-        expected=f"values that become {wanted.type}",
+        expected=f"values that can be cast to {wanted.type}",
         found=str(found),
         advice="the values are left out of the result; name other columns, or give the files one type",
     )

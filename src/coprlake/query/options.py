@@ -1,4 +1,4 @@
-"""How a search is to be done."""
+"""The options of a search."""
 
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -14,19 +14,19 @@ from coprlake.records import TIMESTAMP
 
 @dataclass(slots=True)
 class SearchOptions:
-    """How a search is done.
+    """The options of a search.
 
     Attributes:
-        since: records of this time and later, in microseconds since 1970.
-        until: records before this time.
-        columns: what to return of a record; None for all but the day.
-        order: ``any`` is the fastest; ``newest`` and ``oldest`` sort by time, and still begin to give results early.
-        limit: stop after so many matches.
+        since: only records from this time on, in microseconds since 1970.
+        until: only records before this time.
+        columns: the columns to return; None for all except the day.
+        order: ``any`` is the fastest; ``newest`` and ``oldest`` sort by time, and still return first results early.
+        limit: the maximum number of matches.
         context: records of the same source to return before and after each match.
-        threads: how many batches are worked on at a time; None for the number of cores.
-        strict: whether a damaged segment ends the search; if not it is named in the report.
-        use_sketches: False to scan everything that time and partition leave, which finds the same.
-        time_column: the column by which `since`, `until` and `order` go.
+        threads: the number of batches to open in parallel; None for the number of cores.
+        strict: whether a damaged segment ends the search; otherwise the report names it.
+        use_sketches: False to prune only by time and partition; the result is the same.
+        time_column: the column that `since`, `until` and `order` refer to.
     """
 
     since: int = FOREVER[0]
@@ -42,7 +42,7 @@ class SearchOptions:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether a range of time is asked for."""
+        """Whether the search has a time range."""
         return (self.since, self.until) != FOREVER
 
     def differences(self) -> dict[str, Any]:
@@ -61,6 +61,6 @@ class SearchOptions:
         if self.columns is not None and len(set(self.columns)) != len(self.columns):
             raise UsageError(f"a column is named twice: {', '.join(self.columns)}")
         if self.columns is not None and not self.columns:
-            raise UsageError("no columns are named; leave them out to get all")
+            raise UsageError("no columns are named; omit the option to get all")
         if self.threads is not None and self.threads < 1:
-            raise UsageError(f"threads are {self.threads}; expected 1 or more")
+            raise UsageError(f"the number of threads is {self.threads}; expected 1 or more")

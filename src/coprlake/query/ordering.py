@@ -1,4 +1,4 @@
-"""Batches and results in the order of time, without reading all of them first."""
+"""Orders batches and results by time, without reading all of them first."""
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
@@ -15,15 +15,15 @@ from coprlake.segment.searchable import ALWAYS, Searchable, has_times, microseco
 Order: TypeAlias = Literal["any", "newest", "oldest"]
 ORDERS: Final = ("any", "newest", "oldest")
 LAST: Final = np.iinfo(np.int64).max
-"""The place of what has no time."""
+"""The place of records without a time."""
 
 
 class Unit(NamedTuple):
     """One batch to open.
 
     Attributes:
-        bound: no record of this batch, nor of any that follows, comes before this place in the asked order. Places
-            are microseconds, with all bits turned for newest first.
+        bound: no record of this batch, nor of any that follows, comes before this place in the requested order.
+            Places are microseconds, with all bits inverted for newest first.
     """
 
     segment: Searchable
@@ -37,7 +37,7 @@ PlanOf: TypeAlias = Callable[[Searchable], SegmentPlan | None]
 
 
 def units_in_any_order(segments: Iterable[Searchable], plan_of: PlanOf) -> Iterator[Unit]:
-    """Segment by segment: each is planned when its turn comes."""
+    """Yield batches segment by segment; each segment is planned when its turn comes."""
     for segment in segments:
         plan = plan_of(segment)
         if plan is None:
@@ -49,7 +49,7 @@ def units_in_any_order(segments: Iterable[Searchable], plan_of: PlanOf) -> Itera
 
 
 def units_by_time(segments: Iterable[Searchable], plan_of: PlanOf, *, newest_first: bool) -> Iterator[Unit]:
-    """By the time at which a batch can have its first result; a segment is planned when it may hold the next."""
+    """Yield batches by the earliest possible place of a result; a segment is planned when it may hold the next one."""
     waiting = sorted(((_segment_bound(s, newest_first), i, s) for i, s in enumerate(segments)), reverse=True)
     ready: list[tuple[int, int, int, Unit]] = []
     while waiting or ready:
@@ -66,14 +66,14 @@ def units_by_time(segments: Iterable[Searchable], plan_of: PlanOf, *, newest_fir
 
 
 def _segment_bound(segment: Searchable, newest_first: bool) -> int:
-    """Where the segment's first result can be; what the log does not know comes first."""
+    """The first place that a result of the segment can have; segments whose times the log lacks come first."""
     entry = getattr(segment, "entry", None)
     first, last = (entry.first_time, entry.latest_time) if entry else ALWAYS
     return _place(last if newest_first else first, newest_first)
 
 
 def _place(time: int, newest_first: bool) -> int:
-    return ~time if newest_first else time  # unlike -time it is never too large for 64 bits
+    return ~time if newest_first else time  # unlike -time, this always fits into 64 bits
 
 
 def places_of(records: pa.Table, *, newest_first: bool, column: str = TIMESTAMP) -> I64Array:
@@ -87,12 +87,12 @@ def places_of(records: pa.Table, *, newest_first: bool, column: str = TIMESTAMP)
 
 
 class TimeSorter:
-    """Takes results batch by batch, gives them back in order as soon as nothing can come before them.
+    """Takes results batch by batch and returns them in order as soon as nothing can come before them.
 
-    Each batch is sorted once; what waits is merged only as far as it can be given back.
+    Each batch is sorted once; waiting results are merged only as far as they can be returned.
 
     Args:
-        limit: no more results than this are wanted; of a batch no more are kept.
+        limit: the maximum number of results; no more are kept of each batch.
     """
 
     def __init__(self, limit: int | None = None) -> None:
@@ -100,7 +100,7 @@ class TimeSorter:
         self._waiting: list[tuple[pa.Table, I64Array]] = []
 
     def add(self, records: pa.Table, places: I64Array) -> None:
-        """Take the results of one batch, with the place of each in the order; equal ones stay together."""
+        """Add the results of one batch, with their places in the order; equal places keep their order."""
         order = np.argsort(places, kind="stable")
         records = records.take(pa.array(order))
         if self._limit is not None:
@@ -109,7 +109,7 @@ class TimeSorter:
             self._waiting.append((records, places[order]))
 
     def ready(self, bound: int | None) -> pa.Table | None:
-        """The results that come before `bound`, in order; all of them for None."""
+        """Remove and return the results before `bound`, in order; all of them if it is None."""
         due, rest = [], []
         for records, places in self._waiting:
             count = len(places) if bound is None else int(np.searchsorted(places, bound, side="left"))

@@ -1,4 +1,4 @@
-"""From a predicate to the batches that have to be opened."""
+"""Plans which segments and batches a search must open."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ FOREVER = (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
 
 
 class View(NamedTuple):
-    """All that a search looks at: the segments of a version, and what writers of this process have not committed."""
+    """The data that a search covers: the segments of a version, and uncommitted ones of writers in this process."""
 
     snapshot: Snapshot
     uncommitted: Sequence[Searchable] = ()
@@ -30,7 +30,7 @@ class View(NamedTuple):
 
 @dataclass
 class SegmentPlan:
-    """The batches of one segment to open, and which of them lie wholly inside the asked time."""
+    """The batches of one segment to open, with their times."""
 
     segment: Searchable
     batches: I64Array
@@ -40,16 +40,16 @@ class SegmentPlan:
 
 
 class Planner:
-    """Plans one search; programs are made once for all segments with the same fields.
+    """Plans one search; programs are compiled once for all segments with the same profile.
 
     Args:
-        sought: what the records that are looked for have in common.
+        sought: the condition that every match meets.
         since: microseconds; earlier records are left out.
         until: microseconds; records of this time and later are left out.
-        needs_times: whether the plan must know the times of batches: to sort, or to check a range.
-        use_sketches: False to open every batch that time and partition leave.
+        needs_times: whether the plan needs the times of batches, for sorting; a time range needs them anyway.
+        use_sketches: False to prune only by time and partition.
         strict: whether a damaged sidecar ends the search.
-        time_column: what `since` and `until` go by; only of the timestamp the log knows something.
+        time_column: the column that `since` and `until` refer to; the log has bounds only for the timestamp.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Planner:
         self._planned: dict[Profile, Demand] = {}
 
     def segments(self, view: View) -> list[Searchable]:
-        """The segments that may match, by time, partition and sketch."""
+        """The segments that may match, pruned by time, partition and sketch."""
         report = self._report
         snapshot = view.snapshot
         report.segments = len(snapshot.segments) + len(view.uncommitted)
@@ -89,7 +89,7 @@ class Planner:
         chosen = self._by_partition(snapshot, chosen)
         if len(snapshot.segments) and (chosen is None or len(chosen)):
             found = snapshot.verdicts(chosen, self.program)
-            if not any(found.tobytes()):  # CANNOT is 0; NumPy takes longer to find that out
+            if not any(found.tobytes()):  # CANNOT is 0; this is faster than NumPy
                 report.segments_pruned_by_sketch += len(found)
                 return list(view.uncommitted)
             left = np.flatnonzero(found)
@@ -106,7 +106,7 @@ class Planner:
         return [*segments, *view.uncommitted]
 
     def batches(self, segment: Searchable) -> SegmentPlan | None:
-        """The batches of one segment that may match; None if there is none or the segment cannot be read."""
+        """The batches of one segment that may match; None if there are none."""
         report = self._report
         batches = self.sketched_batches(segment)
         if not len(batches):
@@ -120,7 +120,7 @@ class Planner:
         return SegmentPlan(segment, batches, first[batches], last[batches]) if len(batches) else None
 
     def sketched_batches(self, segment: Searchable) -> I64Array:
-        """The batches of one segment that its sketch leaves, whatever their time is."""
+        """The batches of one segment that its sketch leaves, regardless of time."""
         demand = self._demand(segment.profile)
         if demand.kind == NEVER:
             batches = np.zeros(0, np.int64)
@@ -137,7 +137,7 @@ class Planner:
         return self._demand(profile).kind == ALWAYS_POSSIBLE
 
     def program(self, profile: Profile) -> Program:
-        """What the sketches with this profile are asked."""
+        """The program to run on sketches with this profile."""
         return self._demand(profile).program
 
     def _demand(self, profile: Profile) -> Demand:
@@ -150,7 +150,7 @@ class Planner:
         return demand
 
     def _by_time(self, snapshot: Snapshot) -> I64Array | None:
-        """The segments with records in the asked time; None for all of them."""
+        """The segments that may have records in the time range; None for all of them."""
         if not self._is_bounded or self._time_column != TIMESTAMP:
             return None
         inside = (snapshot.last_times >= self._since) & is_before(snapshot.first_times, self._until)
@@ -158,8 +158,8 @@ class Planner:
         return np.flatnonzero(inside)
 
     def _by_partition(self, snapshot: Snapshot, chosen: I64Array | None) -> I64Array | None:
-        """Those of the chosen segments whose partition does not rule them out."""
-        field = getattr(self._predicate, "field", None)  # of a predicate that is no combination
+        """The chosen segments that their partition does not rule out."""
+        field = getattr(self._predicate, "field", None)  # only leaves have one
         if field is None and fields_of(self._predicate).isdisjoint(snapshot.partition_by):
             return chosen
         if field is not None and field not in snapshot.partition_by:

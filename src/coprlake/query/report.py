@@ -1,4 +1,4 @@
-"""What a search did: how much was ruled out, by what, what was read for nothing, and where the time went."""
+"""The report of a search: what was pruned and how, what was read for nothing, and where the time went."""
 
 import threading
 import time
@@ -42,23 +42,23 @@ class SearchReport(Report):
 
     @property
     def error_rate(self) -> float:
-        """Batches that were opened for nothing, as a part of all batches (paper 5.2)."""
+        """The share of all batches that were opened for nothing (paper 5.2)."""
         return self.batches_for_nothing / self.batches if self.batches else 0.0
 
     def add(self, **counts: int) -> None:
-        """Count, from any thread."""
+        """Add to counts; thread-safe."""
         with self._lock:
             for name, count in counts.items():
                 setattr(self, name, getattr(self, name) + count)
 
     def add_seconds(self, phase: str, seconds: float) -> None:
-        """Count time, from any thread: with several threads the phases add up to more than the clock shows."""
+        """Add to the time of a phase; thread-safe. With several threads, the sum may exceed the elapsed time."""
         with self._lock:
             self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Count the time of what is done inside."""
+        """Add the time of the ``with`` block to a phase."""
         started = time.perf_counter()
         try:
             yield
@@ -66,18 +66,18 @@ class SearchReport(Report):
             self.add_seconds(name, time.perf_counter() - started)
 
     def note(self, text: str) -> None:
-        """Say why something was not pruned, once."""
+        """Record, once, why something was not pruned."""
         if text not in self.notes:
             self.notes.append(text)
 
     def problem(self, text: str) -> None:
-        """Name something that is wrong with the table, once."""
+        """Record, once, a problem with the table."""
         with self._lock:
             if text not in self.problems:
                 self.problems.append(text)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """The report as plain data, for JSON."""
         with self._lock:
             lock, self._lock = self._lock, None  # type: ignore[assignment]  # a lock cannot be copied
             try:

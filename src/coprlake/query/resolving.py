@@ -1,7 +1,7 @@
-"""What the words of a search mean for the columns that a table has: names in another case, and the column of the time.
+"""Resolves the names in a search to the columns of a table: names in another case, and the time column.
 
-Whoever wrote the table may have named its columns otherwise. A name that is there is taken as it is; one that differs
-from a single column in case only means that column; anything else that cannot be there is an error, not an empty
+Tables of other writers may name their columns differently. An exact name is used as it is; a name that differs from a
+single column only in case means that column; any other name that cannot be in the table is an error, not an empty
 result.
 """
 
@@ -26,10 +26,10 @@ _LEVEL_NAMES: Final = ("level", "log_level", "severity", "severity_text", "sever
 
 
 def resolved(predicate: Predicate, schema: pa.Schema) -> Predicate:
-    """The predicate with the names of fields as the table spells them.
+    """The predicate with field names as the table spells them.
 
     Raises:
-        UsageError: a field cannot be in the table, or its name may mean several columns.
+        UsageError: a field cannot be in the table, or its name is ambiguous.
     """
     if isinstance(predicate, And | Or):
         parts = tuple(resolved(part, schema) for part in predicate.parts)
@@ -50,7 +50,7 @@ def _resolved_leaf(predicate: Leaf, schema: pa.Schema) -> Predicate:
         names = [name for name in schema.names if name.casefold() in _LEVEL_NAMES]
     if len(names) > 1:
         raise UsageError(f"there is no field {field}; did you mean {' or '.join(names)}?")
-    if has_attributes and field not in SCHEMA.names:  # the key of that name counts, too
+    if has_attributes and field not in SCHEMA.names:  # an attribute of that name matches, too
         return Or((predicate, replace(predicate, field=names[0]))) if names else predicate
     if not names:
         raise UsageError(_unknown(field, schema))
@@ -65,7 +65,7 @@ def _unknown(field: str, schema: pa.Schema) -> str:
 
 
 def time_column(schema: pa.Schema) -> str | None:
-    """The column that says when a record happened: `timestamp`, or the only other one that can be meant."""
+    """The column with the time of a record: `timestamp`, or the only other candidate; None if there is none."""
     names = list(dict.fromkeys(schema.names))
     if TIMESTAMP in names and _is_time(schema.field(TIMESTAMP).type, days=True):
         return TIMESTAMP
@@ -78,10 +78,10 @@ def time_column(schema: pa.Schema) -> str | None:
 
 
 def timed(options: SearchOptions, schema: pa.Schema) -> SearchOptions:
-    """The options with the table's column of the time.
+    """The options with the table's time column.
 
     Raises:
-        UsageError: a range of time is asked for, and there is no such column.
+        UsageError: the search has a time range, but the table has no time column.
     """
     column = time_column(schema)
     if column is None and options.is_bounded:
@@ -90,7 +90,7 @@ def timed(options: SearchOptions, schema: pa.Schema) -> SearchOptions:
 
 
 def no_time(schema: pa.Schema) -> str:
-    """Why a range of time cannot be asked for."""
+    """The error message for a time range on a table without a time column."""
     times = [field.name for field in schema if _is_time(field.type, days=True)]
     found = f"the column {TIMESTAMP} is {schema.field(TIMESTAMP).type}" if TIMESTAMP in schema.names else ""
     found = found or f"this table has no column {TIMESTAMP}"

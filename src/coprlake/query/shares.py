@@ -1,7 +1,7 @@
-"""A search in shares: pruned once, by whoever plans, then read by many processes that know only their own share.
+"""Splits a search into shares: the planner prunes once, then many processes each read their own share.
 
-The planner asks the sketches; whoever reads a share opens data files alone. A share names the batches of each file, so
-a needle in thousands of segments is one small share, and a scan is as many as its bytes are worth.
+Only the planner uses the sketches; a reader of a share opens only data files. A share names the batches of each file,
+so a needle in thousands of segments is one small share, and a scan has as many shares as its size requires.
 """
 
 import math
@@ -33,9 +33,9 @@ class Piece:
     Attributes:
         entry: the file.
         batches: their numbers; None for all of them.
-        batch_count: how many the file has by its sidecar; else `batches` means nothing.
-        part: which of how many pieces of the file this is.
-        data_bytes: the compressed size, roughly.
+        batch_count: the number of batches in the file by its sidecar; if the file differs, `batches` is ignored.
+        part: the number of this piece, and the number of pieces of the file.
+        data_bytes: the approximate compressed size.
     """
 
     entry: SegmentEntry
@@ -47,7 +47,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Share:
-    """What one process reads: records that match, which are the answer if what is sought is exact."""
+    """The part of a search that one process reads; its matches are final if `sought` is exact."""
 
     uri: str
     table_schema: pa.Schema
@@ -58,19 +58,19 @@ class Share:
 
     @property
     def data_bytes(self) -> int:
-        """The compressed size of its batches, roughly."""
+        """The approximate compressed size of its batches."""
         return sum(piece.data_bytes for piece in self.pieces)
 
 
 @dataclass
 class SharePlan:
-    """What is left of a table for a search.
+    """What pruning leaves of a table.
 
     Attributes:
-        pieces: what may hold matches.
-        data_bytes: of these.
-        table_bytes: of the whole table.
-        report: what was pruned by what.
+        pieces: the batches that may hold matches.
+        data_bytes: their compressed size.
+        table_bytes: the compressed size of the whole table.
+        report: what was pruned, and by what.
     """
 
     pieces: list[Piece] = field(default_factory=list)
@@ -80,12 +80,12 @@ class SharePlan:
 
 
 def plan(snapshot: Snapshot, sought: Necessary, options: SearchOptions) -> SharePlan:
-    """Prune: by time and partition, then by the sketches. No data file is opened.
+    """Prune a table by time and partition, then by sketches, without opening data files.
 
     Args:
         snapshot: the table.
-        sought: what the records that are looked for have in common.
-        options: the times, whether to use sketches and whether to be strict count here.
+        sought: the condition that every match meets.
+        options: only the time range, `use_sketches` and `strict` matter here.
     """
     found = SharePlan(report=SearchReport(predicate=sought.predicate))
     report = found.report
@@ -124,7 +124,7 @@ def _piece(planner: Planner, segment: SealedSegment) -> Piece | None:
 
 
 def divide(pieces: Sequence[Piece], share_bytes: int) -> list[tuple[Piece, ...]]:
-    """The pieces in groups of about so many bytes each, in their order; a large piece is cut."""
+    """Group the pieces, in order, into shares of about `share_bytes`; large pieces are cut."""
     total = sum(piece.data_bytes for piece in pieces)
     count = max(1, math.ceil(total / share_bytes))
     even = max(1, math.ceil(total / count))
@@ -158,10 +158,10 @@ def _cut(piece: Piece, target_bytes: int) -> list[Piece]:
 
 
 def read_share(share: Share, report: SearchReport | None = None) -> Iterator[pa.RecordBatch]:
-    """The matching records of a share.
+    """Read the matching records of a share.
 
     Raises:
-        FormatError: a data file cannot be read. A job that leaves records out in silence would be worse than none.
+        FormatError: a data file cannot be read; silently leaving records out would be worse.
     """
     folder = Folder.of(share.uri)
     report = report or SearchReport(predicate=share.sought.predicate)
@@ -179,14 +179,14 @@ def read_share(share: Share, report: SearchReport | None = None) -> Iterator[pa.
                     return
 
 
-_NOT_ASKED = NotFoundError("the planner has asked the sidecar; here it is not needed")
+_NOT_ASKED = NotFoundError("the planner has used the sidecar; it is not needed here")
 
 
 def _units(segment: SealedSegment, piece: Piece, options: SearchOptions) -> Iterator[Unit]:
-    """The batches to open, as the executor wants them."""
+    """The batches to open, as units for the opener."""
     count = segment.footer.batch_count
     batches: I64Array
-    if piece.batches is None or piece.batch_count != count:  # a sidecar of other data rules nothing out
+    if piece.batches is None or piece.batch_count != count:  # the sidecar belongs to other data: open all batches
         number, parts = piece.part
         batches = np.arange(count * number // parts, count * (number + 1) // parts)
     else:

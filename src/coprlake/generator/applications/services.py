@@ -1,4 +1,4 @@
-"""Services that a company writes itself: orders, payments, logins, search, builds, devices and customers' texts."""
+"""Services that a company writes itself: orders, payments, logins, search, builds, devices and customer feedback."""
 
 # ruff: noqa: E501 - a template is one line, however long the log line is
 

@@ -1,1 +1,1 @@
-"""Work that the driver shares out among tasks: ingest, index, optimize, search, query."""
+"""Work that the driver distributes among tasks: ingest, index, optimize, search, query."""

@@ -1,4 +1,4 @@
-"""Sidecars for a lake that somebody else wrote: a task indexes some of its data files, in place."""
+"""Writes sidecars for a lake that another program wrote: each task indexes some of its data files, in place."""
 
 import time
 import uuid
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TASK_BYTES: Final = 64 * 1024 * 1024
-"""Data files that one task indexes, by their compressed size."""
+"""Compressed size of the data files that one task indexes."""
 
 
 def index(
@@ -47,10 +47,10 @@ def index(
     Args:
         spark: the session.
         table: a Delta table, or a folder of Parquet files.
-        grams: fields that can be searched inside of words; the content can anyway.
-        rules: what is a token: sidecars of other rules are written anew; by default the table's.
-        rebuild: write all of them.
-        progress: told now and then how far the tasks are; bytes are those of data files.
+        grams: fields to index for searches inside words; the content always is.
+        rules: how text is split into tokens, by default the table's rules; sidecars with other rules are rewritten.
+        rebuild: rewrite all sidecars.
+        progress: called periodically with what the tasks have done; bytes are those of data files.
     """
     started = time.perf_counter()
     warm_up_once()
@@ -84,13 +84,13 @@ def index(
         with watching(uri, job, progress):
             for part in answers(places(spark, len(shares)).mapInArrow(same_build(work), "result binary")):
                 report.merge(part)
-    target.forget()  # segments that were open without a sidecar
+    target.forget()  # open segments that had no sidecar before
     report.seconds = time.perf_counter() - started
     return report
 
 
 def _shares(entries: list[SegmentEntry], at_a_time: int) -> list[list[SegmentEntry]]:
-    """Files in groups of about the same size; the largest first, so that none is left for the end."""
+    """Split files into groups of about the same size, placing the largest first."""
     total = sum(entry.data_bytes for entry in entries)
     count = min(len(entries), max(at_a_time, -(-total // TASK_BYTES)))
     groups: list[list[SegmentEntry]] = [[] for _ in range(count)]

@@ -1,7 +1,7 @@
-"""Raw logs to a table on Spark: a task reads files, or a split of one, and seals segments; the driver commits once.
+"""Ingests raw logs on Spark: each task reads files, or a split of one, and seals segments; the driver commits once.
 
-The parsing code is that of the in-process engine. Records are moved between machines only where the table is
-partitioned by something that the files do not tell apart; see `shuffling`.
+The parsing code is that of the in-process engine. Records move between machines only if the table is partitioned by
+something other than the day or the source; see `shuffling`.
 """
 
 import math
@@ -47,13 +47,13 @@ RunParts = Callable[[WriteTask, Sequence[int]], list[Part]]
 
 @dataclass(frozen=True)
 class Job:
-    """How the tasks of an ingestion work, besides what each of them reads.
+    """Settings shared by all tasks of an ingestion.
 
     Attributes:
         options: how to read raw logs.
-        name: of the job, for its progress.
-        watched: whether tasks tell how far they are.
-        strict: whether a file that cannot be read fails the job; a stream would never come back to it.
+        name: the id of the job, under which progress is recorded.
+        watched: whether tasks report progress.
+        strict: whether an unreadable file fails the job; streams need this, as they never retry a file.
     """
 
     options: ReadOptions
@@ -74,19 +74,19 @@ def ingest(
     shuffle: bool | None = None,
     progress: JobProgress | None = None,
 ) -> IngestReport:
-    """Append all records of some files to a table: all of them or none.
+    """Append all records of some files to a table, in one commit.
 
     Args:
         spark: the session.
         inputs: files, folders or globs that every executor can read.
-        table: where to; it must be there.
+        table: an existing table.
         options: how to read them.
-        recursive: also take the files in folders of folders.
-        follow_links: also follow symbolic links that lead out of a folder.
+        recursive: also read files in subfolders.
+        follow_links: also follow symbolic links that point outside a folder.
         segment_bytes: raw size at which a segment is sealed.
-        shuffle: whether records of one partition are brought together first; None to do so when the table is
+        shuffle: whether to bring the records of each partition together first; None does so if the table is
             partitioned by more than the day and the source.
-        progress: told now and then how far the tasks are.
+        progress: called periodically with what the tasks have done.
     """
     walk = Walk(recursive, follow_links)
     files = list_inputs(inputs, walk)
@@ -107,7 +107,7 @@ def ingest_files(
     once: Transaction | None = None,
     note: dict[str, Any] | None = None,
 ) -> IngestReport:
-    """As `ingest`, for files that are known; `once` makes it a step that cannot be done twice."""
+    """Like `ingest`, for files that are already listed; `once` makes it a transaction that is committed only once."""
     stream = next((file.path for file in files if file.size is None), None)
     if stream is not None:
         raise UsageError(
@@ -116,7 +116,7 @@ def ingest_files(
     started = time.perf_counter()
     target = opened(table)
     warm_up_once()
-    here = Path.cwd()  # tasks run in the folder in which Java was started
+    here = Path.cwd()  # tasks run in the folder where Java was started
     files = [replace(file, path=str(here / file.path)) for file in files]
     total = sum(file.length or 0 for file in files)
     split_bytes = min(segment_bytes, max(SMALLEST_SPLIT_BYTES, math.ceil(total / parallelism(spark))))
@@ -137,7 +137,7 @@ def ingest_files(
 
 
 def needs_shuffle(partition_by: Sequence[str]) -> bool:
-    """Whether files cannot be expected to hold few partitions each; those of a day, or of a source, do."""
+    """Whether each file may hold records of many partitions; by day or source, a file holds few."""
     return not set(partition_by) <= {DAY, SOURCE}
 
 
@@ -149,14 +149,14 @@ def settle(
     once: Transaction | None,
     note: dict[str, Any],
 ) -> tuple[list[Part], WriteReport]:
-    """Run all tasks and commit; tasks that found another type for a new column run again when it is decided.
+    """Run all tasks and commit; tasks that disagree on the type of a new column run again once it is settled.
 
     Args:
-        table: where to.
-        run: runs the tasks of these numbers, and gives their parts; or all tasks, if `count` is 0.
-        count: how many tasks there are; 0 if parts are not known by their numbers.
+        table: the target.
+        run: runs the tasks with the given numbers and returns their parts; runs all tasks if `count` is 0.
+        count: the number of tasks; 0 if parts have no numbers.
         segment_bytes: raw size at which a segment is sealed.
-        once: a transaction, see `DeltaLog.commit`.
+        once: a transaction; see `DeltaLog.commit`.
         note: for the history.
     """
     log = DeltaLog.open(WriteTask.of(table).folder)
@@ -177,14 +177,14 @@ def settle(
                 discard(log, [parts[number] for number in numbers] if count else parts)
                 parts = [Part() if number in numbers else part for number, part in enumerate(parts)] if count else []
                 log.add_columns(list(error.fields.values()))
-        raise ConflictError(f"{table.uri}: tasks found other columns again and again; nothing was committed, try again")
+        raise ConflictError(f"{table.uri}: tasks kept finding different column types; nothing was committed; try again")
     except BaseException:
         discard(log, parts)
         raise
 
 
 def _direct(spark: "SparkSession", groups: list[list[InputFile]], job: Job) -> RunParts:
-    """One task a group: reads its files and writes segments."""
+    """One task per group reads its files and writes segments."""
 
     def run(task: WriteTask, numbers: Sequence[int]) -> list[Part]:
         def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -198,7 +198,7 @@ def _direct(spark: "SparkSession", groups: list[list[InputFile]], job: Job) -> R
 
 
 def _shuffled(spark: "SparkSession", groups: list[list[InputFile]], job: Job) -> RunParts:
-    """One task a group reads, then records of a partition come together and are written."""
+    """One task per group reads; then the records of each partition are brought together and written."""
 
     def run(task: WriteTask, _: Sequence[int]) -> list[Part]:
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -213,7 +213,7 @@ def _shuffled(spark: "SparkSession", groups: list[list[InputFile]], job: Job) ->
 
 
 def read_group(task: WriteTask, files: Sequence[InputFile], job: Job, number: int) -> Part:
-    """In a task: all records of some files, as sealed segments."""
+    """In a task: read all records of some files and seal them into segments."""
     give_memory_back()
     progress = TaskProgress(task.shape.uri, job.name, number) if job.watched else None
     with Intake.of(files, job.options, strict=job.strict) as intake, PartWriter(task, progress) as writer:

@@ -1,4 +1,4 @@
-"""The driver's part of a write: what all tasks sealed becomes part of the table, in one step or not at all."""
+"""The driver's part of a write: commits the segments that all tasks sealed, all of them or none."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,12 +15,12 @@ from coprlake.storage.writer import WriteReport
 
 @dataclass
 class Part:
-    """What one task sealed.
+    """The segments that one task sealed.
 
     Attributes:
-        files: its segments.
-        new_fields: columns that these have and the table had not.
-        read: what was found in raw logs, if it read any.
+        files: the segments.
+        new_fields: columns of these segments that the table did not have.
+        read: the intake report, if the task read raw logs.
     """
 
     files: list[NewFile] = field(default_factory=list)
@@ -32,8 +32,8 @@ class ColumnTypesError(ConflictError):
     """Tasks found values of different types for a new column, or different spellings of it.
 
     Attributes:
-        fields: the columns with the types that they should have.
-        losers: the numbers of the parts that have others.
+        fields: the columns with the types chosen for them.
+        losers: the numbers of the parts that differ.
     """
 
     def __init__(self, fields: dict[str, pa.Field], losers: list[int], column: str) -> None:
@@ -50,17 +50,17 @@ def join(
     replace: bool = False,
     once: Transaction | None = None,
 ) -> WriteReport:
-    """Commit what tasks sealed.
+    """Commit the segments that tasks sealed.
 
     Args:
-        log: the table's.
-        parts: of all tasks.
-        note: what is done, for the history.
-        replace: remove whatever the table has.
-        once: see `DeltaLog.commit`; if it was done before, these files are not needed and go.
+        log: the table's log.
+        parts: those of all tasks.
+        note: describes the operation in the table's history.
+        replace: remove the table's current segments.
+        once: see `DeltaLog.commit`; if the transaction was committed before, the new files are deleted.
 
     Raises:
-        ColumnTypesError: parts contradict each other; their files are still there.
+        ColumnTypesError: parts disagree; their files are kept.
     """
     fields = settled_fields(parts)
     files = [file for part in parts for file in part.files]
@@ -84,9 +84,9 @@ def settled_fields(parts: Sequence[Part]) -> dict[str, pa.Field]:
 
     Raises:
         ColumnTypesError: a column has different types, of which the most general wins, or different spellings, of which
-            the first does.
+            the first wins.
     """
-    chosen: dict[str, pa.Field] = {}  # by the name in lower case: Delta does not tell names by case
+    chosen: dict[str, pa.Field] = {}  # by lower-case name: Delta ignores the case of names
     for part in parts:
         for new in part.new_fields.values():
             known = chosen.setdefault(new.name.lower(), new)
@@ -102,7 +102,7 @@ def settled_fields(parts: Sequence[Part]) -> dict[str, pa.Field]:
 
 
 def _generality(kind: pa.DataType) -> int:
-    """Text can hold every value, a float most numbers."""
+    """Rank a type by what it can hold: text holds every value, a float most numbers."""
     if pa.types.is_string(kind):
         return 3
     if pa.types.is_floating(kind):
@@ -111,5 +111,5 @@ def _generality(kind: pa.DataType) -> int:
 
 
 def discard(log: DeltaLog, parts: Sequence[Part]) -> None:
-    """Remove what did not join the table."""
+    """Delete the files of parts that were not committed."""
     log.discard([file.report.name for part in parts for file in part.files])

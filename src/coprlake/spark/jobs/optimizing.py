@@ -1,4 +1,4 @@
-"""Small segments become large ones, a group of them a task; the driver commits wave by wave."""
+"""Merges small segments into large ones in tasks; the driver commits each wave of tasks."""
 
 import itertools
 import time
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 TASK_BYTES: Final = 128 * 1024 * 1024
 TASK_GROUPS: Final = 64
-"""What a task merges: so much raw text, or so many groups; a large group is a task of its own."""
+"""A task merges up to `TASK_BYTES` of raw text or `TASK_GROUPS` groups; a larger group gets its own task."""
 
 
 def optimize(
@@ -54,15 +54,16 @@ def optimize(
 ) -> OptimizeReport:
     """Merge small segments of each partition.
 
-    What somebody else changed meanwhile stays as it is and is counted: a stream may write while this runs.
+    Segments that another writer changes meanwhile are left as they are and counted as conflicts, so a stream may write
+    while this runs.
 
     Args:
         spark: the session.
-        table: a path, or a table that is open.
+        table: a path or an open table.
         target_bytes: raw size of a segment.
         level: zstd level of the new data files.
-        full: rewrite every segment, also those that are large enough, and keep no whole fingerprints.
-        progress: told now and then how far the tasks are; bytes are those of data files.
+        full: rewrite every segment, even those that are large enough, and keep no whole fingerprints.
+        progress: called periodically with what the tasks have done; bytes are those of data files.
     """
     started = time.perf_counter()
     warm_up_once()
@@ -87,7 +88,7 @@ def optimize(
 
 
 def _tasks(groups: list[list[SealedSegment]]) -> list[list[list[SealedSegment]]]:
-    """Groups for each task: a large one by itself, many small ones together."""
+    """Assign groups to tasks: a large group by itself, small ones together."""
     tasks: list[list[list[SealedSegment]]] = []
     room = 0
     for group in groups:
@@ -101,7 +102,7 @@ def _tasks(groups: list[list[SealedSegment]]) -> list[list[list[SealedSegment]]]
 
 
 def _commit(log: DeltaLog, merged: list[tuple[list[SealedSegment], Merged]], report: OptimizeReport) -> None:
-    """All in one step; if somebody else changed some of the segments, group by group."""
+    """Commit all groups at once; if another writer changed some of the segments, commit group by group."""
     try:
         commit_merged(log, merged, report)
     except ConflictError:
@@ -129,7 +130,7 @@ def _merged(
     full: bool,
     watch: tuple[str, int] | None,
 ) -> list[list[Merged]]:
-    """What each task made of its groups."""
+    """Run the tasks and return the merged segments of each."""
     entries: list[list[list[SegmentEntry]]] = [[[one.entry for one in group] for group in task] for task in tasks]
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

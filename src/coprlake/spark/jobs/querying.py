@@ -1,7 +1,7 @@
-"""Queries of the language on Spark: the driver understands and prunes, Spark computes.
+"""Runs queries of the language on Spark: the driver compiles and prunes, Spark computes.
 
-The same plan as for DuckDB, in Spark's words; what the engines would not do alike is done by the same functions of
-ours, in Python workers.
+The plan is the same as for DuckDB, in Spark's SQL. Where the engines would differ, both call the same array functions,
+on Spark in Python workers.
 """
 
 import itertools
@@ -49,7 +49,7 @@ _MICROSECONDS_A_DAY: Final = 86_400 * 10**6
 
 
 class SparkQuery(Query):
-    """A query on Spark; its result is collected to the driver, or stays where it is as a `dataframe`."""
+    """A query on Spark. Its result is collected to the driver, or stays in Spark as a `dataframe`."""
 
     engine = "spark"
 
@@ -63,7 +63,7 @@ class SparkQuery(Query):
         return table.uri, _view(table)
 
     def dataframe(self) -> "DataFrame":
-        """The result as a DataFrame, with the names and types of the query. Limits do not hold for it."""
+        """The result as a DataFrame, with the names and types of the query. Limits do not apply to it."""
         from pyspark.sql import functions as sql
 
         _, compiled = self._take()
@@ -80,7 +80,7 @@ class SparkQuery(Query):
     ) -> Iterator[pa.RecordBatch]:
         if self._limits.memory_bytes is not None or self._limits.threads is not None:
             report.warnings.append(
-                "on Spark memory and threads are set by its own configuration; these limits are ignored"
+                "on Spark, memory and threads are set in its own configuration; these limits are ignored"
             )
         frame = self._frame(compiled, report)
         if self._limits.rows is not None:
@@ -118,12 +118,12 @@ class SparkQuery(Query):
         try:
             with self._guarded(Deadline(None)):
                 return self._spark.sql(report.sql)
-        finally:  # what the names mean is settled by now
+        finally:  # the names are resolved by now
             for view in views.values():
                 self._spark.catalog.dropTempView(view)
 
     def _scan(self, needs: ScanNeeds, compiled: Compiled, report: QueryReport) -> "DataFrame":
-        """The records of a table that matter, with their columns as the query knows them."""
+        """The candidate records of a table, with columns named and typed as in the query."""
         table = self._tables(needs.scan.table)
         pruning = compiled.pruning_of(needs.scan)
         own = {column: name for name, column in needs.scan.columns.items()}
@@ -162,21 +162,21 @@ class SparkQuery(Query):
         return frame.select(*outputs) if outputs else frame
 
     def _learn(self, kernels: Mapping[str, Kernel]) -> None:
-        """Register functions of ours with the session."""
+        """Register our array functions with the session."""
         from pyspark.sql.functions import arrow_udf
         from pyspark.sql.pandas.types import from_arrow_type
 
         known: set[str] = getattr(self._spark, "_coprlake_kernels", set())
         for name, kernel in kernels.items():
             if name not in known:
-                kernel.run(pa.nulls(1, kernel.inputs[0]))  # compiles what workers then find compiled
+                kernel.run(pa.nulls(1, kernel.inputs[0]))  # compiles now, so that workers find it compiled
                 self._spark.udf.register(name, arrow_udf(_for_spark(kernel), from_arrow_type(kernel.output)))
                 known.add(name)
         self._spark._coprlake_kernels = known
 
     @contextmanager
     def _guarded(self, deadline: Deadline) -> Iterator[None]:
-        """Cancel what takes too long, and say in our words what Spark says in its own."""
+        """Cancel the job when time is up, and translate Spark's errors into ours."""
         context = self._spark.sparkContext
         group = f"coprlake-query-{next(_numbers)}"
         left = deadline.left
@@ -215,7 +215,7 @@ class SparkQuery(Query):
 
 
 def _for_spark(kernel: Kernel) -> Callable[[pa.Array], pa.Array]:
-    """The kernel as Spark calls it: Spark looks at the parameters, and would see those that are fixed."""
+    """Wrap the function in one parameter: Spark inspects the signature and would also count bound parameters."""
     run = kernel.run
     return lambda column: run(column)
 
@@ -250,7 +250,7 @@ def _attribute(key: str) -> "SparkColumn":
 
 
 def _shown(value: "SparkColumn", kind: Type) -> "SparkColumn":
-    """A carried value as users see it."""
+    """Convert a value from its internal type to the one users see."""
     from pyspark.sql import functions as sql
 
     if kind.kind == "timestamp":
@@ -280,22 +280,22 @@ def query(
     tables: Fetchable = (),
     use_sketches: bool = True,
 ) -> SparkQuery:
-    """Ask a table in the query language, on Spark; the arguments are those of `Table.query`.
+    """Query a table in the query language, on Spark; the arguments are those of `Table.query`.
 
     Args:
         spark: the session.
-        table: a path, or a table that is open; it is ``logs`` in the query.
+        table: a path or an open table; the query calls it ``logs``.
         text: the query.
-        since: of this time and later, up to now if `until` is not given; a ``from:`` of the query counts more.
-        until: before this time, unless the query has a ``to:``.
+        since: only records from this time on, up to now if `until` is not given; a ``from:`` in the query wins.
+        until: only records before this time, unless the query has a ``to:``.
         variables: values for ``$names`` in the query.
-        limits: of time and rows; memory and threads are Spark's own.
-        now: what ``now()`` is.
-        tables: what the query may open by ``fetch "..."``, as for `Table.query`; by default nothing else.
-        use_sketches: False to read everything that time and partition leave, which gives the same.
+        limits: on time and rows; memory and threads are configured in Spark.
+        now: the value of ``now()``.
+        tables: other tables that the query may open with ``fetch "..."``, as for `Table.query`; none by default.
+        use_sketches: False to prune only by time and partition; the result is the same.
 
     Raises:
-        QueryError: the query is wrong, and where.
+        QueryError: the query is invalid; says where.
     """
     found = opened(table)
     fetching = Fetching(tables)

@@ -1,7 +1,7 @@
-"""Searching from Spark: the driver prunes, tasks read what is left, and the result is a DataFrame.
+"""Searches on Spark: the driver prunes, tasks read what is left, and the result is a DataFrame.
 
-Where little is left, one task opens a few batches. Where much is left, much of it matches, and the question can be put
-exactly in Spark's own words, Spark's Parquet reader reads the files: what it returns need not pass through Python.
+If little is left, one task opens a few batches. If much is left, much of it matches and the predicate can be expressed
+exactly in Spark SQL, then Spark's Parquet reader reads the files, and the records need not pass through Python.
 """
 
 import re
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 HARDLY_HELPS: Final = 0.5
-"""When more of a table's bytes than this is left, pruning has hardly helped."""
+"""If more than this share of a table's bytes is left, pruning has hardly helped."""
 
 MANY_MATCH: Final = 0.1
-"""When more of the records than this match, most of the work is to hand them over."""
+"""If more than this share of the records match, most of the work is handing them over."""
 
 SAMPLES: Final = 4
 
 MUCH_BYTES: Final = 64 * 1024 * 1024
-"""Less compressed data than this is read by tasks in Python, which is faster to start."""
+"""Tasks in Python, which start faster, read less compressed data than this."""
 
 Claim = TypeVar("Claim", Exact, Necessary)
 
@@ -58,14 +58,14 @@ _PLAIN_PATH = re.compile("[A-Za-z0-9=._/-]*")
 
 @dataclass
 class SparkSearch(Generic[Claim]):
-    """A search that is planned: `report` tells what was pruned, `dataframe` reads the rest.
+    """A planned search: `report` says what was pruned, `dataframe` reads the rest.
 
     Attributes:
-        table: what is searched.
-        sought: for what. If it is exact the DataFrame is the answer; if it is necessary it holds candidates.
-        options: how.
+        table: the table to search.
+        sought: the predicate. If it is exact, the DataFrame is the answer; if it is necessary, it holds candidates.
+        options: the options of the search.
         schema: the columns of the result.
-        plan: what is left.
+        plan: what is left after pruning.
         share_bytes: compressed data that one task reads.
     """
 
@@ -78,7 +78,7 @@ class SparkSearch(Generic[Claim]):
 
     @property
     def report(self) -> SearchReport:
-        """What was pruned by what."""
+        """What was pruned, and by what."""
         return self.plan.report
 
     @cached_property
@@ -98,7 +98,7 @@ class SparkSearch(Generic[Claim]):
 
     def shares(self) -> list[Share]:
         """The work of each task."""
-        # what a task cannot read ends a query; of a search, whose caller gets no report either, it is left out
+        # a query fails if a task cannot read a file; a search, whose caller gets no report, leaves the file out
         options = replace(self.options, strict=True) if isinstance(self.sought, Necessary) else self.options
         whole = Share(self.table.uri, self.table.schema, self.schema, self.sought, options)
         return [replace(whole, pieces=pieces) for pieces in divide(self.plan.pieces, self.share_bytes)]
@@ -122,7 +122,7 @@ class SparkSearch(Generic[Claim]):
         return frame.filter(condition).select(*map(named, self.schema.names))
 
     def _condition(self) -> Any:
-        """The question in Spark's words, None if these would not mean exactly the same."""
+        """The predicate in Spark SQL, None if that would not mean exactly the same."""
         from pyspark.sql import functions as sql
 
         condition = column_of(self.sought.predicate, self.table.schema, is_filter=True)
@@ -139,14 +139,14 @@ class SparkSearch(Generic[Claim]):
         return reduce(lambda first, second: first & second, parts)
 
     def _columns_match(self) -> bool:
-        """Whether every file has the types of the table: what others wrote may need a cast that Spark refuses."""
+        """Whether every file has the table's types; files of other writers may need a cast that Spark refuses."""
         return all(piece.entry.modified_ns == 0 for piece in self.plan.pieces)
 
     def _matching_part(self) -> float:
-        """Which part of the records matches, by a look into a few batches.
+        """Estimate the share of matching records from a few batches.
 
-        A search that opens everything to return little is several times faster through Python, which decides on whole
-        batches; one that returns much is faster where it need not leave Java.
+        A search that opens everything and returns little is several times faster in Python, which evaluates whole
+        batches; one that returns much is faster if its records need not leave Java.
         """
         if self.sought.predicate == EVERYTHING:
             return 1.0
@@ -159,9 +159,9 @@ class SparkSearch(Generic[Claim]):
         return found / max(1.0, rows)
 
     def _paths_are_plain(self) -> bool:
-        """Whether Spark reads the paths as we do: it takes some signs for patterns, and folders' names for values.
+        """Whether Spark reads the paths as we do: it treats some characters as patterns, and folder names as values.
 
-        A Delta table need not have its values there, and Spark decodes what is quoted as Latin-1.
+        A Delta table need not keep its partition values there, and Spark decodes quoted characters as Latin-1.
         """
         if _PATTERN_SIGN.search(self.table.uri):
             return False
@@ -179,7 +179,7 @@ def _has_moments(schema: pa.Schema) -> bool:
 
 
 class Wishes(TypedDict, total=False):
-    """What can be said about a search besides the query; see `plan_search`."""
+    """The options of a search besides the query; see `plan_search`."""
 
     since: Time
     until: Time
@@ -196,26 +196,26 @@ def search(
     query: Predicate | str = EVERYTHING,
     **wishes: Unpack[Wishes],
 ) -> "DataFrame":
-    """Find records: a DataFrame over what the sketches leave.
+    """Search a table and return the matching records as a DataFrame.
 
-    The table is pruned now, on the driver; its records are read when the DataFrame is. In any order: sort it.
+    The table is pruned now, on the driver; records are read when the DataFrame is evaluated, in no particular order.
 
     Args:
         spark: the session.
-        table: a path, or a table that is open.
-        query: a predicate; or a text that the content contains; or an expression, as ``term("refused") &
+        table: a path or an open table.
+        query: a predicate; or text that the content contains; or an expression such as ``term("refused") &
             ~equals("loglevel", "debug")``.
         wishes: see `plan_search`.
 
     Raises:
-        NotFoundError: there is no such table.
-        UsageError: the query is none, or a column is not there.
+        NotFoundError: the table does not exist.
+        UsageError: the query is not valid, or a column does not exist.
     """
     return plan_search(table, query, **wishes).dataframe(spark)
 
 
 def _nothing(spark: "SparkSession", schema: "StructType") -> "DataFrame":
-    """No records; ``createDataFrame([], schema)`` would start Python processes for them."""
+    """An empty DataFrame; ``createDataFrame([], schema)`` would start Python processes."""
     from pyspark.sql import functions as sql
 
     return spark.range(0).select(*(sql.lit(None).cast(field.dataType).alias(field.name) for field in schema))
@@ -236,20 +236,20 @@ def plan_search(
     """Prune a table for a search, on the driver; `search` does this and reads what is left.
 
     Args:
-        table: a path, or a table that is open.
+        table: a path or an open table.
         query: as for `search`.
-        since: of this time and later.
-        until: before this time.
-        columns: what to return of a record; all but the day by default.
-        limit: so many records at most.
-        strict: whether a damaged sidecar is an error; else its data file is scanned.
-        use_sketches: False to scan, which finds the same.
+        since: only records from this time on.
+        until: only records before this time.
+        columns: the columns to return; by default all except the day.
+        limit: the maximum number of records.
+        strict: whether a damaged sidecar is an error; otherwise its data file is scanned.
+        use_sketches: False to scan; the result is the same.
         share_bytes: compressed data that one task reads.
     """
     if isinstance(query, str):
         query = parse_query(query) if query else EVERYTHING
     elif not isinstance(query, Combinable):
-        raise UsageError(f"expected a predicate or a text to search for, found {query!r}")
+        raise UsageError(f"expected a predicate or text to search for, found {query!r}")
     return _planned(
         table,
         Exact(query),
@@ -267,7 +267,7 @@ def plan_candidates(
     columns: Sequence[str],
     use_sketches: bool,
 ) -> SparkSearch[Necessary]:
-    """Prune a table for somebody who decides: the DataFrame has the records that may belong to the answer."""
+    """Prune a table for a caller that filters exactly itself: the DataFrame holds all records that may match."""
     return _planned(table, sought, _options(since, until, columns, None, strict=False, use_sketches=use_sketches))
 
 
@@ -290,7 +290,7 @@ def _planned(
 ) -> SparkSearch[Claim]:
     found = opened(table)
     snapshot = found.snapshot()
-    if isinstance(sought, Exact):  # of a query, the language has found the names
+    if isinstance(sought, Exact):  # a query of the language has resolved its names already
         sought = Exact(resolved(sought.predicate, snapshot.schema))
     options = timed(options, snapshot.schema)
     columns = options.columns

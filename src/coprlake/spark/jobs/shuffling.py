@@ -1,8 +1,8 @@
-"""Records of one partition come together: as packages of Arrow data, which know nothing of each other's columns.
+"""Brings the records of each partition together, as packages of Arrow data with independent schemas.
 
-A package is a few megabytes of records of one partition, compressed, with the partition as its key. Spark moves
-packages by their keys and cuts what is skewed: it sees few, large rows, and a schema that never changes, whatever the
-logs bring.
+A package is a few megabytes of compressed records of one partition, with the partition as its key. Spark moves packages
+by key and splits skewed partitions: it sees few, large rows, and a schema that never changes, whatever the logs
+contain.
 """
 
 import json
@@ -35,7 +35,7 @@ _COPY: Final = "__partition_"
 
 
 class _Packer:
-    """Gathers the records of each partition until they make a package."""
+    """Collects the records of each partition until they fill a package."""
 
     def __init__(self) -> None:
         self._batches: dict[str, list[pa.RecordBatch]] = {}
@@ -74,7 +74,7 @@ def _row(key: str, raw_bytes: int, data: bytes | None, report: bytes | None) -> 
 def packed(
     batches: Iterable[tuple[pa.RecordBatch, int]], partition_by: Sequence[str], report: IntakeReport
 ) -> Iterator[pa.RecordBatch]:
-    """In a task that reads: packages, and at the end what was found while reading."""
+    """In a reading task: yield packages, and the intake report at the end."""
     packer = _Packer()
     for batch, raw_bytes in batches:
         records = tidy(batch)
@@ -92,7 +92,7 @@ def packed(
 
 
 def write(packages: "DataFrame", task: WriteTask, job: str, *, watched: bool) -> list[Part]:
-    """On the driver: bring packages together by their keys, and have segments written of them."""
+    """On the driver: bring packages together by key, and run tasks that write them as segments."""
 
     def work(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext

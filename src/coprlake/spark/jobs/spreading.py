@@ -1,4 +1,4 @@
-"""Work spread over tasks: so many at a time, each known by its number."""
+"""Spreads work over numbered tasks."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -12,7 +12,7 @@ UNKNOWN_PARALLELISM: Final = 8
 
 
 def parallelism(spark: "SparkSession") -> int:
-    """How many tasks run at a time; a guess where the session does not tell, which is over Spark Connect."""
+    """The number of tasks that run at a time; a guess over Spark Connect, where the session does not say."""
     from pyspark.errors import PySparkException
 
     try:
@@ -22,11 +22,11 @@ def parallelism(spark: "SparkSession") -> int:
 
 
 def places(spark: "SparkSession", count: int) -> "DataFrame":
-    """A DataFrame with one number, from 0 on, in each of so many partitions: a task each."""
+    """A DataFrame of `count` partitions, one per task, each with one row: the number of the task, from 0."""
     return spark.range(0, count, 1, count)
 
 
 def places_in(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
-    """In a task: its number."""
+    """In a task: the numbers in its batches, normally one."""
     for batch in batches:
         yield from batch.column(0).to_pylist()

@@ -1,7 +1,7 @@
-"""How far are the tasks? Each keeps a small file beside the table, which the driver reads while it waits.
+"""Progress of running tasks: each task keeps a small file beside the table, which the driver reads while it waits.
 
-Spark tells of a task's figures when the task is over, which is when nobody asks any more. All processes reach the
-table's folder, whatever the cluster is.
+Spark reports a task's counters only when the task is over, which is too late. The table's folder is within reach of all
+processes on any cluster.
 """
 
 import json
@@ -19,7 +19,7 @@ INTERVAL_SECONDS: Final = 1.0
 
 
 class Done(NamedTuple):
-    """What all tasks have done so far."""
+    """The work that all tasks have done so far."""
 
     rows: int = 0
     bytes: int = 0
@@ -29,7 +29,7 @@ JobProgress = Callable[[Done], None]
 
 
 class TaskProgress:
-    """In a task: counts, and writes the counts down once a second."""
+    """In a task: counts rows and bytes, and writes the counts to a file once a second."""
 
     def __init__(self, uri: str, job: str, task: int) -> None:
         self._folder = Folder.of(uri)
@@ -38,7 +38,7 @@ class TaskProgress:
         self._last = time.monotonic()
 
     def __call__(self, rows: int, size: int) -> None:
-        """Count what was done."""
+        """Add to the counts."""
         self._rows += rows
         self._bytes += size
         if time.monotonic() - self._last < INTERVAL_SECONDS:
@@ -54,7 +54,7 @@ def _folder_of(job: str) -> str:
 
 @contextmanager
 def watching(uri: str, job: str, progress: JobProgress | None) -> Iterator[None]:
-    """On the driver: tell `progress` now and then how far the tasks are, and clean up behind them."""
+    """On the driver: call `progress` periodically with the tasks' counts, and remove their files at the end."""
     folder = Folder.of(uri)
     if progress is None:
         try:
@@ -75,14 +75,14 @@ def watching(uri: str, job: str, progress: JobProgress | None) -> Iterator[None]
 
 def _watch(folder: Folder, job: str, progress: JobProgress, over: threading.Event) -> None:
     while not over.wait(INTERVAL_SECONDS / 2):
-        with suppress(CoprlakeError, OSError):  # the next look may do better
+        with suppress(CoprlakeError, OSError):  # the next read may succeed
             names = [entry.name for entry in folder.list(_folder_of(job)) if not entry.name.endswith(UNFINISHED)]
             done = [_counts(folder, name) for name in names]
             progress(Done(sum(own.rows for own in done), sum(own.bytes for own in done)))
 
 
 def _counts(folder: Folder, name: str) -> Done:
-    """What one task has written down; nothing if it is gone, half written or something else."""
+    """Read the counts of one task; zeros if the file is gone, half written or not valid."""
     with suppress(CoprlakeError, OSError, ValueError):
         own = json.loads(folder.read(name))
         if isinstance(own, list) and len(own) == 2 and all(type(number) is int for number in own):

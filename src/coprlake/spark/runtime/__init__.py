@@ -1,1 +1,1 @@
-"""The processes behind a Spark session: Java, jars, workers, and their start."""
+"""The processes of a Spark session: Java, its jars, and the workers."""

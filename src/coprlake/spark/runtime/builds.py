@@ -15,13 +15,13 @@ Task = TypeVar("Task", bound=Callable[..., Any])
 
 
 def same_build(task: Task) -> Task:
-    """The task, for workers of this build; others raise an error that says what to install."""
+    """Wrap a task so that workers with another build raise an error that says what to install."""
     from pyspark.cloudpickle import dumps
 
     packed, build = dumps(task), __version__
     unpacked: list[Callable[..., Any]] = []
 
-    def run(*arguments: Any) -> Any:  # stands alone: nothing of this module is there when it runs
+    def run(*arguments: Any) -> Any:  # self-contained: this module is not loaded when it runs
         if not unpacked:
             import pickle
 
@@ -39,10 +39,10 @@ def same_build(task: Task) -> Task:
 
 
 def check_build(build: str) -> None:
-    """In a worker: raise if the driver runs another build, for objects that Spark sends by their class.
+    """In a worker: check the build of the driver, for objects that Spark pickles by reference to their class.
 
     Raises:
-        UsageError: it does.
+        UsageError: the driver runs another build.
     """
     if build != __version__:
         raise UsageError(

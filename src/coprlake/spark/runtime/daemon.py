@@ -6,16 +6,16 @@ from pyspark import daemon
 
 
 def main() -> None:
-    """Load what workers need, and go on as Spark's own daemon.
+    """Load what workers need, then run Spark's own daemon.
 
-    The number of the port goes to standard output, where Spark waits for it: so nothing else may.
+    Spark reads the port number from standard output, so nothing else may be printed there.
     """
     standard_output, sys.stdout = sys.stdout, sys.stderr
     try:
         from coprlake.spark.runtime.warming import warm_up
 
         warm_up()
-    except Exception as error:  # a worker that has to compile is slow, none at all is worse
+    except Exception as error:  # a worker that has to compile is slow; no worker is worse
         print(f"coprlake: the kernels could not be loaded before workers start: {error}", file=sys.stderr)
     finally:
         sys.stdout = standard_output

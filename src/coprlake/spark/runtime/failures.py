@@ -1,4 +1,4 @@
-"""Errors of Spark jobs in one line: Spark tells of a task's error in pages of Java and Python."""
+"""Errors of Spark jobs in one line; Spark reports them as pages of Java and Python traces."""
 
 import re
 from collections.abc import Iterator
@@ -9,10 +9,10 @@ from coprlake.errors import CoprlakeError, StorageError, UsageError
 _OWN = re.compile(r"^(?:coprlake\.errors|coprlake\.spark\.\w+)\.(\w+): (.*)$", re.MULTILINE)
 _LAST = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Exit|Interrupt)): (.*)$", re.MULTILINE)
 _AROUND = re.compile(r"^\[STREAM_FAILED\] Query .*? terminated with exception: | SQLSTATE: \w+$")
-"""What Spark puts around the error of a stream."""
+"""What Spark adds around the error of a stream."""
 
 _CALL = re.compile(r"An error occurred while calling \S+$")
-"""What Py4J puts before an error that Python has no name for."""
+"""What Py4J puts before an error that has no Python class."""
 
 
 class JobError(CoprlakeError):
@@ -21,7 +21,7 @@ class JobError(CoprlakeError):
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Turn what Spark raises into an error of ours that says what happened in the task."""
+    """Turn an error of Spark into one of ours that says what happened in the task."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

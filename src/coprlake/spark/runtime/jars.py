@@ -1,4 +1,4 @@
-"""Java libraries that Spark does not bring along, fetched by their coordinates once and kept in the user's cache.
+"""Fetches Java libraries that do not come with Spark, by their coordinates, and keeps them in the user's cache.
 
 Apache Ivy, which is part of every Spark, does the fetching, from its default public repository.
 """
@@ -27,7 +27,7 @@ PINNED_CONNECTOR: Final = (
     "org.apache.kafka:kafka-clients:3.9.1",
     "org.apache.commons:commons-pool2:2.12.1",
 )
-"""What Spark 4.3.0 is known to work with where the connector of its own version is not to be had."""
+"""Libraries that Spark 4.3.0 is known to work with if the connector of its own version is not available."""
 
 _IN_SPARK: Final = (
     "at.yawk.lz4:*",
@@ -40,7 +40,7 @@ _IN_SPARK: Final = (
     "org.slf4j:*",
     "org.xerial.snappy:*",
 )
-"""What the connector depends on and Spark has already."""
+"""Dependencies of the connector that come with Spark."""
 
 _MANIFEST: Final = "fetched.json"
 _DAY_SECONDS: Final = 24 * 60 * 60
@@ -60,17 +60,17 @@ def cache_folder() -> Path:
 
 
 def connector_jars(cache: Path | None = None) -> list[Path]:
-    """The Kafka connector for the Spark that is installed, with what it needs.
+    """The jar files of the Kafka connector for the installed Spark, with its dependencies.
 
-    Where the one of Spark's own version is not found, it is `PINNED_CONNECTOR`, and the log says so; the right one is
-    not looked for again for a day.
+    If there is no connector of Spark's own version, this returns `PINNED_CONNECTOR` with a warning in the log, and does
+    not look for the right one again for a day.
 
     Args:
-        cache: where to keep it; by default `cache_folder`.
+        cache: the folder to keep it in; by default `cache_folder`.
 
     Raises:
-        NotFoundError: no connector is to be had.
-        StorageError: the network or the disk is to blame.
+        NotFoundError: no connector is available.
+        StorageError: the network or the disk failed.
         UsageError: there is no Java, or no Spark.
     """
     version = _spark_version()
@@ -88,27 +88,27 @@ def connector_jars(cache: Path | None = None) -> list[Path]:
     jars = fetch(PINNED_CONNECTOR, root / f"kafka-connector-{pinned}-pinned")
     if not looked_for:
         missing.touch()
-    _log.warning("no Kafka connector of Spark %s was found; using that of %s", version, pinned)
+    _log.warning("no Kafka connector for Spark %s was found; using that for %s", version, pinned)
     return jars
 
 
 def fetch(
     coordinates: Sequence[str], folder: Path, *, transitive: bool = False, without: Sequence[str] = ()
 ) -> list[Path]:
-    """The jar files of some libraries, in a folder that is theirs alone; fetched unless they are there.
+    """The jar files of some libraries, in their own folder; fetched unless they exist.
 
-    The folder appears when it is complete, so that several processes may fetch at once, and any may die.
+    The folder appears only when it is complete, so several processes may fetch at once, and any may die.
 
     Args:
         coordinates: as ``organisation:name:version``.
-        folder: for the files; replaced if it holds others.
-        transitive: also what the libraries need.
-        without: of that, what is not wanted, as ``organisation:name`` with ``*`` for any.
+        folder: holds the files; replaced if its contents differ.
+        transitive: also fetch the dependencies.
+        without: dependencies to leave out, as ``organisation:name`` with ``*`` for any.
 
     Raises:
-        NotFoundError: a library cannot be had; the message names it.
-        StorageError: the network or the disk is to blame.
-        UsageError: there is no Java or no Spark, or a coordinate is none.
+        NotFoundError: a library is not available; the message names it.
+        StorageError: the network or the disk failed.
+        UsageError: there is no Java or no Spark, or a coordinate is not valid.
     """
     module = _module(coordinates, transitive, without)
     jars = _complete(folder, module)
@@ -123,19 +123,19 @@ def fetch(
     except OSError as error:
         if isinstance(error, NotFoundError | StorageError):
             raise
-        raise StorageError(f"{folder}: jar files cannot be kept there: {error.strerror or error}") from error
+        raise StorageError(f"{folder}: cannot store jar files here: {error.strerror or error}") from error
     return _complete(folder, module) or []
 
 
 def _module(coordinates: Sequence[str], transitive: bool, without: Sequence[str]) -> str:
-    """What to fetch, in Ivy's words."""
+    """Ivy's description of what to fetch."""
     lines = ['<ivy-module version="2.0">', '<info organisation="coprlake" module="jars"/>']
     lines += ['<configurations><conf name="default"/></configurations>', "<dependencies>"]
     conf = "default->default" if transitive else "default->master"
     for coordinate in coordinates:
         parts = coordinate.split(":")
         if len(parts) != 3 or not all(parts):
-            raise UsageError(f"{coordinate!r} is no coordinate of a library; expected organisation:name:version")
+            raise UsageError(f"{coordinate!r} is not a valid library coordinate; expected organisation:name:version")
         organisation, name, version = map(quoteattr, parts)
         lines.append(f"<dependency org={organisation} name={name} rev={version} conf={quoteattr(conf)}/>")
     for unwanted in without:
@@ -145,19 +145,19 @@ def _module(coordinates: Sequence[str], transitive: bool, without: Sequence[str]
 
 
 def _complete(folder: Path, module: str) -> list[Path] | None:
-    """The jar files in the folder if they are all that the module means, as its manifest says."""
+    """The jar files in the folder, None unless its manifest says that they are all the files of the module."""
     try:
         manifest = json.loads((folder / _MANIFEST).read_bytes())
         jars = {folder / name: size for name, size in manifest["sizes"].items()}
         if manifest["module"] == module and all(jar.stat().st_size == size for jar, size in jars.items()):
             return sorted(jars)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        pass  # not there, or not ours
+        pass  # missing, or not ours
     return None
 
 
 def _publish(made: Path, folder: Path, module: str) -> None:
-    """Put complete files in their place, where others may have done so in the meantime."""
+    """Move complete files into place; another process may have done so in the meantime."""
     sizes = {jar.name: jar.stat().st_size for jar in made.glob("*.jar")}
     (made / _MANIFEST).write_text(json.dumps({"module": module, "sizes": sizes}, indent=1))
     try:
@@ -184,11 +184,11 @@ def _run_ivy(module: str, coordinates: Sequence[str], scratch: Path, target: Pat
     if result.returncode:
         raise _failure(names, result.stdout.decode("utf-8", "replace"))
     if not any(target.glob("*.jar")):
-        raise NotFoundError(f"{names}: no jar file came with it; {_ADVICE}")
+        raise NotFoundError(f"{names}: has no jar file; {_ADVICE}")
 
 
 def _failure(names: str, told: str) -> NotFoundError | StorageError:
-    """What went wrong, from what Ivy told."""
+    """What went wrong, from Ivy's output."""
     unresolved = re.findall(r":: ([\w.-]+)#([\w.-]+);([\w.-]+)[:!]", told.partition("UNRESOLVED")[2])
     if unresolved:
         names = ", ".join(dict.fromkeys(":".join(parts) for parts in unresolved))
@@ -201,7 +201,7 @@ def _spark_version() -> str:
     try:
         import pyspark
     except ImportError as error:
-        raise UsageError("there is no Spark; install it with: pip install pyspark") from error
+        raise UsageError("Spark is not installed; install it with: pip install pyspark") from error
     return str(pyspark.__version__)
 
 

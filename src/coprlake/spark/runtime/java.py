@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: is it there, and is it new enough?"""
+"""Finds the Java that Spark runs on and checks its version."""
 
 import os
 import re
@@ -19,10 +19,10 @@ _ADVICE: Final = (
 
 
 def java_executable() -> str:
-    """The program that Spark will start: that of JAVA_HOME, or else the first on the PATH.
+    """The Java program that Spark will start: that of JAVA_HOME, otherwise the first on the PATH.
 
     Raises:
-        UsageError: there is none, or it is too old; says what to install.
+        UsageError: there is no Java, or it is too old; says what to install.
     """
     return _checked(os.environ.get("JAVA_HOME"), os.environ.get("PATH"))
 
@@ -36,7 +36,7 @@ def _checked(home: str | None, path: str | None) -> str:
     else:
         found = shutil.which("java", path=path)
         if found is None:
-            raise UsageError(f"Spark needs Java {OLDEST} or newer, and there is none; {_ADVICE}")
+            raise UsageError(f"Spark needs Java {OLDEST} or newer, but none was found; {_ADVICE}")
         program = found
     version = java_version(program)
     if version < OLDEST:
@@ -45,12 +45,12 @@ def _checked(home: str | None, path: str | None) -> str:
 
 
 def java_version(program: str) -> int:
-    """The major version of a Java: 8, 11, 17, ..."""
+    """The major version of a Java program: 8, 11, 17, ..."""
     try:
         told = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
     except OSError as error:
         raise UsageError(f"{program}: cannot be started ({error.strerror}); {_ADVICE}") from error
     found = re.search(r'version "(?:1\.)?(\d+)', told)
     if found is None:
-        raise UsageError(f"{program} -version says {told.strip()[:80]!r}, which is no Java; {_ADVICE}")
+        raise UsageError(f"{program} -version says {told.strip()[:80]!r}, which is not a Java version; {_ADVICE}")
     return int(found[1])

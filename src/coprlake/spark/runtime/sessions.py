@@ -1,4 +1,4 @@
-"""A Spark session that can do what coprlake needs, and that is never left running."""
+"""Starts Spark sessions with the settings that coprlake needs, and always stops them."""
 
 import logging
 import os
@@ -27,8 +27,8 @@ CONFS: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-"""What a session of ours has unless the user says otherwise. The first is worth having in any session that reads
-tables of coprlake; see docs/spark.md."""
+"""Settings of our sessions unless the user overrides them. The first is worth having in any session that reads coprlake
+tables; see docs/spark.md."""
 
 _LOCAL_CONFS: Final[Mapping[str, str]] = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -45,14 +45,14 @@ def session(
     jars: Sequence[str | Path] = (),
     quiet: bool = False,
 ) -> Iterator["SparkSession"]:
-    """A session for the time of a ``with`` block; one that is there already is used, and left as it was.
+    """A session for a ``with`` block; uses the running session if there is one, and leaves it running.
 
     Args:
-        master: of the cluster; by default what the environment says (spark-submit does), or else ``local[*]``.
-        confs: any settings of Spark's; these win over ours.
-        name: of the application.
+        master: the URL of the cluster; by default that of the environment (spark-submit sets it), or ``local[*]``.
+        confs: any Spark settings; they override ours.
+        name: the name of the application.
         jars: files to put on the class path, such as a connector.
-        quiet: keep Spark's own log from the screen; if it does not start, the end of the log is told.
+        quiet: keep Spark's own log off the screen; if Spark does not start, the error quotes the log.
 
     Raises:
         UsageError: there is no Java, or Spark does not start.
@@ -71,13 +71,13 @@ def session(
 
 
 def running_session() -> "SparkSession | None":
-    """The session of this process, whichever thread began it."""
+    """The running session of this process, whichever thread started it."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     present = SparkSession.getActiveSession()
     if present is None and SparkContext._active_spark_context is not None:
-        present = SparkSession.builder.getOrCreate()  # the active one is known to the thread that began it
+        present = SparkSession.builder.getOrCreate()  # getActiveSession only works in the thread that started it
     return present
 
 
@@ -124,9 +124,9 @@ def _start(chosen: dict[str, str], name: str, log: IO[bytes] | None) -> "SparkSe
 
 
 def _end_unborn() -> None:
-    """End the Java of a session that did not come to be: PySpark forgets it when its start is interrupted.
+    """Kill the Java process of a session that failed to start: PySpark loses track of it when it is interrupted.
 
-    Such a process waits for ever for somebody who does not know it. On Linux; elsewhere it is left.
+    Otherwise that process would wait forever. Works on Linux only; elsewhere the process is left running.
     """
     with suppress(OSError):
         for task in Path("/proc/self/task").iterdir():
@@ -138,7 +138,7 @@ def _end_unborn() -> None:
 
 
 def _reason(error: Exception, log: IO[bytes] | None) -> str:
-    """The first lines that say something: of Java's log if there is one, else of the error."""
+    """The first informative lines, of Java's log if there is one, otherwise of the error."""
     text = str(error)
     if log is not None:
         log.seek(0)
@@ -150,7 +150,7 @@ def _reason(error: Exception, log: IO[bytes] | None) -> str:
 
 @contextmanager
 def _log_file(quiet: bool) -> Iterator[IO[bytes] | None]:
-    """A file for what Java says, None if that goes to the screen."""
+    """A file for Java's log, None if the log goes to the screen."""
     if not quiet:
         yield None
         return
@@ -160,7 +160,7 @@ def _log_file(quiet: bool) -> Iterator[IO[bytes] | None]:
 
 @contextmanager
 def _errors_into(log: IO[bytes] | None) -> Iterator[None]:
-    """What is started inside writes its errors to the log: Java inherits where they go."""
+    """Redirect standard error to the log, for processes that are started in this block: Java inherits it."""
     if log is None:
         yield
         return
@@ -175,13 +175,13 @@ def _errors_into(log: IO[bytes] | None) -> Iterator[None]:
 
 
 def _stop(spark: "SparkSession") -> None:
-    """Stop the session and the Java behind it: a process that ends must not wait for it, nor leave it behind."""
+    """Stop the session and its Java process, so that our process neither waits for it nor leaves it running."""
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
     try:
-        with suppress(Py4JError, OSError):  # Java is gone already: somebody else has ended it
+        with suppress(Py4JError, OSError):  # Java is gone already: something else ended it
             spark.stop()
     finally:
         if gateway is not None:

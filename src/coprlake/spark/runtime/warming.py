@@ -1,8 +1,8 @@
-"""Load and compile what tasks need: once on a machine, and in each daemon before its workers fork.
+"""Loads and compiles what tasks need: once per machine, and in each daemon before its workers fork.
 
 Several processes that build Numba's cache at the same time have crashed (numba #4807), and a worker that compiles takes
-half a minute for its first record. So whoever starts a session compiles first, and the daemon from which Spark forks
-its workers has everything in memory: a worker begins at once.
+half a minute for its first record. So starting a session compiles first, and the daemon from which Spark forks its
+workers has everything in memory: workers start at once.
 """
 
 import tempfile
@@ -26,21 +26,21 @@ _NEEDLES: list[Predicate] = [Term("4bf92f3577"), Contains("took 1"), Contains("a
 
 @cache
 def warm_up_once() -> None:
-    """For jobs in a session that somebody else began: compiled kernels are on disk before a worker asks for them."""
+    """Compile the kernels to disk before a worker needs them, also in sessions that the user started."""
     warm_up()
 
 
 def warm_up() -> None:
     """Read, index, seal and search a few lines.
 
-    Nothing of delta-rs is called: its threads would not survive the fork that may follow.
+    This does not call delta-rs, whose threads would not survive a later fork.
     """
     with tempfile.TemporaryDirectory(prefix="coprlake-") as folder:
         for name, text in _FILES.items():
             (Path(folder) / name).write_text(text)
         for name in _FILES:
             _write(Path(folder), name)
-        table = open_table(Path(folder) / "table")  # without a log: plain Parquet with sidecars
+        table = open_table(Path(folder) / "table")  # no log: plain Parquet with sidecars
         for needle in _NEEDLES:
             table.search(needle, threads=1).count()
 

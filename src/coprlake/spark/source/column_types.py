@@ -1,4 +1,4 @@
-"""Arrow's types in Spark: files that others wrote have some that Spark has no word for."""
+"""Maps Arrow types to Spark; files of other writers may have types that Spark lacks."""
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -9,12 +9,12 @@ from coprlake.storage.conforming import lake_type
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """The columns as Spark has them."""
+    """The columns as a Spark schema."""
     return from_arrow_schema(spark_kinds(schema))
 
 
 def spark_kinds(schema: pa.Schema) -> pa.Schema:
-    """The columns with types that Spark takes from Arrow, and that hold the same values."""
+    """The columns with Arrow types that Spark accepts and that hold the same values."""
     return pa.schema([pa.field(field.name, _spark_kind(field.type)) for field in schema])
 
 
@@ -22,7 +22,7 @@ def _spark_kind(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(kind):
         return _spark_kind(kind.value_type)
     if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", kind.tz)  # without a zone it stays without
+        return pa.timestamp("us", kind.tz)  # a time without a zone stays without one
     if kind == pa.uint64():
         return pa.decimal128(20, 0)
     if pa.types.is_fixed_size_binary(kind):
@@ -31,7 +31,7 @@ def _spark_kind(kind: pa.DataType) -> pa.DataType:
 
 
 def as_spark_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch with types that Spark takes; nanoseconds are rounded down, and times beyond 64 bits become the last."""
+    """Convert a batch to types that Spark accepts; nanoseconds round down, and times beyond 64 bits are clamped."""
     kinds = spark_kinds(batch.schema)
     if kinds == batch.schema.remove_metadata():
         return batch

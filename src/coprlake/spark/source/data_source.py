@@ -1,7 +1,7 @@
-"""The data source ``coprlake``: ``spark.read``, ``df.write`` and ``df.writeStream`` by that name.
+"""The data source ``coprlake`` for ``spark.read``, ``df.write`` and ``df.writeStream``.
 
-Spark makes these objects in Python processes beside the driver, asks them to plan, and sends what it gets to tasks. So
-planning prunes, once, and a task gets a `Share`.
+Spark creates these objects in Python processes beside the driver, asks them to plan, and sends the plan to tasks. So
+planning prunes, once, and each task gets a `Share`.
 """
 
 from collections.abc import Iterator, MutableMapping, Sequence
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class CoprlakeDataSource(DataSource):
-    """What Spark knows as the format ``coprlake``."""
+    """The Spark data source for the format ``coprlake``."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         self.options = options
 
     @classmethod
     def name(cls) -> str:
-        """For ``format(...)``."""
+        """The name for ``format(...)``."""
         return "coprlake"
 
     def schema(self) -> StructType:
@@ -41,21 +41,21 @@ class CoprlakeDataSource(DataSource):
         return spark_schema(opened(read_settings(self.options).path).schema)
 
     def reader(self, schema: StructType) -> "CoprlakeReader":
-        """For ``spark.read``."""
+        """The reader for ``spark.read``."""
         return CoprlakeReader(read_settings(self.options), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> "BatchSink":
-        """For ``df.write``."""
+        """The writer for ``df.write``."""
         from coprlake.spark.source.sink import BatchSink
 
         return BatchSink(write_settings(self.options), to_arrow_schema(schema, timezone="UTC"), overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamSink":  # noqa: N802 (Spark's name)
-        """For ``df.writeStream``."""
+        """The writer for ``df.writeStream``."""
         from coprlake.spark.source.sink import StreamSink
 
         if overwrite:
-            raise UsageError("a stream is appended to a table; say outputMode('append')")
+            raise UsageError("a stream can only append to a table; use outputMode('append')")
         settings = write_settings(self.options)
         return StreamSink(settings, to_arrow_schema(schema, timezone="UTC"), self.options.get("checkpointlocation", ""))
 
@@ -71,8 +71,8 @@ class SharePartition(InputPartition):
 class CoprlakeReader(DataSourceReader):
     """Plans a read.
 
-    It takes no filters: Spark 4.3 would use a plan that was pruned by a filter for other uses of the same DataFrame or
-    view too, and lose their records in silence (docs/decisions/0011).
+    It accepts no filters: Spark 4.3 would reuse a plan that was pruned by a filter for other uses of the same DataFrame
+    or view, and silently lose their records (docs/decisions/0011).
     """
 
     def __init__(self, settings: ReadSettings, schema: StructType) -> None:
@@ -83,7 +83,7 @@ class CoprlakeReader(DataSourceReader):
         self._options = settings.search_options()
 
     def partitions(self) -> Sequence[InputPartition]:
-        """What is left of the table, in shares of about the same size; one, if little is left."""
+        """Prune the table and split what is left into shares of about the same size; a single one if little is left."""
         table = opened(self._settings.path)
         found = plan(table.snapshot(), self._sought.necessary, self._options)
         groups = divide(found.pieces, self._settings.share_bytes) or [()]
@@ -91,17 +91,17 @@ class CoprlakeReader(DataSourceReader):
         return [SharePartition(replace(whole, pieces=pieces)) for pieces in groups]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """In a task: the matching records."""
+        """In a task: read the matching records."""
         check_build(self._build)
         assert isinstance(partition, SharePartition)
         yield from map(as_spark_batch, read_share(partition.share))
 
 
 def result_schema(table: pa.Schema, names: Sequence[str]) -> pa.Schema:
-    """Some columns of a table.
+    """The schema of the named columns of a table.
 
     Raises:
-        UsageError: one of them is not there.
+        UsageError: a column does not exist.
     """
     unknown = [name for name in names if name not in table.names]
     if unknown:

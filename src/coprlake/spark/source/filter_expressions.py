@@ -1,8 +1,8 @@
 """Predicates as expressions of Spark SQL, which decide exactly as `matching.py` does.
 
-So Spark can filter by itself where that is faster than to send rows to Python. SQL has a third answer, unknown; here
-every leaf gives true or false, so and, or, not mean the same. Patterns are Java's: its ``(?i)`` folds ASCII letters
-only, as we do, and what it calls a character beyond ASCII may be half of one, but both halves are of one class.
+So Spark can filter by itself where that is faster than sending rows to Python. SQL has a third truth value, unknown;
+here every leaf is true or false, so and, or, not mean the same. Patterns are Java's: its ``(?i)`` folds ASCII letters
+only, as we do. A non-ASCII character of Java's may be half of one of ours, but both halves are of the same class.
 """
 
 import math
@@ -64,20 +64,20 @@ _STAR: Final = Element("*", True)
 
 
 class _DiffersError(Exception):
-    """Spark would not decide alike."""
+    """Spark would not decide as we do."""
 
 
 def column_of(predicate: Predicate, schema: pa.Schema, *, is_filter: bool = False) -> Column | None:
     """The predicate as a condition on the columns of a table with this schema: true or false, never null.
 
-    None if that cannot be promised: for regular expressions that are more than a text, for columns of bytes, decimals,
-    nanoseconds and times without a zone, for what is inside of structs, lists and maps other than the attributes, and
-    for texts that are not valid UTF-8.
+    None if Spark might decide otherwise: for regular expressions that are not plain text, for columns of bytes,
+    decimals, nanoseconds and times without a zone, for values inside structs, lists and maps other than the attributes,
+    and for text that is not valid UTF-8.
 
     Args:
         predicate: what to look for.
-        schema: of the table.
-        is_filter: whether null may stand for false, as it may in a filter; Spark can then ask the files' statistics.
+        schema: the schema of the table.
+        is_filter: whether null may mean false, as in a filter; Spark can then use the files' statistics.
     """
     try:
         return _condition(predicate, schema, nulls=is_filter)
@@ -97,7 +97,7 @@ def _condition(predicate: Predicate, schema: pa.Schema, nulls: bool) -> Column:
 
 
 def _joined(operator: Callable[[Column, Column], Column], parts: list[Column], none: Column) -> Column:
-    """All parts in a tree that is not deep: Spark would run out of stack."""
+    """Join all parts in a balanced tree: Spark would run out of stack on a deep one."""
     while len(parts) > 1:
         pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
         parts = [reduce(operator, pair) for pair in pairs]
@@ -105,7 +105,7 @@ def _joined(operator: Callable[[Column, Column], Column], parts: list[Column], n
 
 
 def _leaf(predicate: Leaf, schema: pa.Schema) -> Column:
-    """The answer for the field: by its column, and where that is null, by the attribute of its name."""
+    """The condition on a field: on its column, or, where that is null, on the attribute of the same name."""
     field = predicate.field
     has_map = ATTRIBUTES in schema.names and is_text_map(schema.field(ATTRIBUTES).type)
     if field == ALL_FIELDS:
@@ -115,7 +115,7 @@ def _leaf(predicate: Leaf, schema: pa.Schema) -> Column:
         by_attribute = _on_text(predicate, _attributes(schema)[functions.lit(_valid(field))])
     if field not in schema.names:
         if path_of(field, schema) is not None:
-            raise _DiffersError  # something inside of a column, which our own tasks look at
+            raise _DiffersError  # inside a column; our own tasks evaluate this
         return by_attribute
     by_column = _on_column(predicate, named(field), _plain_type(schema, field))
     if not has_map or field in SCHEMA.names:
@@ -135,7 +135,7 @@ def _any_text(predicate: Leaf, schema: pa.Schema, has_map: bool) -> Column:
 
 
 def _attributes(schema: pa.Schema) -> Column:
-    """The map; of a key that comes twice, Spark too takes the first value."""
+    """The attribute map; for a key that occurs twice, Spark takes the first value, as we do."""
     kind = schema.field(ATTRIBUTES).type
     if not (_is_string(kind.key_type) and _is_string(kind.item_type)):
         raise _DiffersError
@@ -147,7 +147,7 @@ def _or_false(condition: Column) -> Column:
 
 
 def named(name: str) -> Column:
-    """The column of this name, whatever signs are in it."""
+    """The column of this name, whatever characters are in it."""
     quoted = name.replace("`", "``")
     return functions.col(f"`{quoted}`")
 
@@ -164,7 +164,7 @@ def _is_string(kind: pa.DataType) -> bool:
 
 
 def _valid(text: str) -> str:
-    """The text, if Spark can have it."""
+    """The text, if Spark can represent it."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -188,7 +188,7 @@ def _on_column(predicate: Leaf, column: Column, kind: pa.DataType) -> Column:
 
 
 def _related(column: Column, kind: pa.DataType, relation: str, value: Value) -> Column:
-    """The value of a typed column stands in the relation to this one; see `typed.relates`."""
+    """Whether the value of a typed column has this relation to `value`; see `typed.relates`."""
     if pa.types.is_boolean(kind):
         truth = truth_of(value)
         return functions.lit(False) if truth is None else _compared(column, relation, functions.lit(truth))
@@ -208,7 +208,7 @@ def _related(column: Column, kind: pa.DataType, relation: str, value: Value) -> 
 
 
 def _related_float(column: Column, relation: str, number: int | float | None) -> Column:
-    """For Spark not-a-number is equal to itself and more than any number; for us it is neither."""
+    """Compare floats; in Spark NaN equals itself and is greater than any number, for us neither holds."""
     if number is None or _is_nan(number):
         return functions.lit(False)
     related = _compared(column, relation, functions.lit(float_of(number)))
@@ -225,7 +225,7 @@ def _related_whole(
     number: int | float | Fraction | None,
     as_value: Callable[..., Column] = functions.lit,
 ) -> Column:
-    """Whole numbers, or days, and any number: less than 2.5 is less than 3."""
+    """Compare integers, or days, with any number: less than 2.5 is less than 3."""
     if number is None or _is_nan(number):
         return functions.lit(False)
     if not _LEAST <= number <= _MOST:
@@ -293,7 +293,7 @@ def _on_text_by_pattern(predicate: TextPredicate, column: Column) -> Column:
 
 
 def _matching(column: Column, text: str, case_sensitive: bool, before: str = "", after: str = "") -> Column:
-    """The text is there between these borders, in the fastest form."""
+    """Whether the column contains the text between these borders, in the fastest form."""
     if not case_sensitive and _HAS_LETTER.search(text):
         return column.rlike(f"{before}(?i:{_quoted(text)}){after}")
     plain = {("", ""): "contains", (r"\A", ""): "startswith", ("", r"\z"): "endswith", (r"\A", r"\z"): "__eq__"}
@@ -304,20 +304,20 @@ def _matching(column: Column, text: str, case_sensitive: bool, before: str = "",
 
 
 def _quoted(text: str) -> str:
-    """The text as a pattern for itself."""
+    """A pattern that matches exactly this text."""
     return "".join(
         character if character > "\x7f" or character.isalnum() else f"\\x{ord(character):02x}" for character in text
     )
 
 
 def _borders(text: str, closed_left: bool, closed_right: bool) -> tuple[str, str]:
-    """What stands before and behind a text that is a whole term, on the sides that are closed."""
+    """Patterns for the borders before and after a whole term, on the sides that are closed."""
     before = f"(?<!{_MEMBERS[class_bit(text[0])]})" if closed_left and text else ""
     return before, f"(?!{_MEMBERS[class_bit(text[-1])]})" if closed_right and text else ""
 
 
 def _wildcard(column: Column, pattern: str, case_sensitive: bool) -> Column:
-    """What stands between two ``*`` is searched once from the end of what stands before: no later place does better."""
+    """Match a wildcard pattern; each run between two ``*`` takes its first match, as no later one does better."""
     piece = as_one_piece(pattern)
     if piece is not None:
         borders = _borders(piece.text, not piece.left_open, not piece.right_open)
@@ -332,7 +332,7 @@ def _wildcard(column: Column, pattern: str, case_sensitive: bool) -> Column:
             runs.append("")
     source = runs[0] + "".join(rf"(?>[^\n\r]*?{run})" for run in runs[1:])
     longest = max((element.text for element in reversed(elements) if not element.is_sign), key=len, default="")
-    return _matching(column, longest, case_sensitive) & column.rlike(source)  # most lines are ruled out by a text
+    return _matching(column, longest, case_sensitive) & column.rlike(source)  # the text rules out most lines
 
 
 def _element(element: Element, is_first: bool, is_last: bool, case_sensitive: bool) -> str:

@@ -1,4 +1,4 @@
-"""Tables that stay open between the questions of one process: a warm search asks the log only whether it has grown."""
+"""Keeps tables open between the searches of a process: a warm search only checks whether the log has grown."""
 
 import os
 import threading
@@ -19,7 +19,7 @@ _open: OrderedDict[tuple[str, tuple[int, int]], Table] = OrderedDict()
 
 
 def opened(table: str | os.PathLike[str] | Table) -> Table:
-    """The table at a path; the one that is open already if there is one."""
+    """The table at a path, from the cache if it is open already."""
     if isinstance(table, Table):
         return table
     key = (os.fspath(table), _identity(table))
@@ -35,12 +35,12 @@ def opened(table: str | os.PathLike[str] | Table) -> Table:
 
 
 def _identity(path: str | os.PathLike[str]) -> tuple[int, int]:
-    """Tells a table from one that is made anew in the same place; zeros where nobody can tell.
+    """Tells a table from one that was recreated in the same place; zeros if that is not known.
 
-    The number of a file alone does not: it is given again as soon as it is free.
+    An inode number alone does not: it is reused as soon as it is free.
     """
     folder = Folder.of(path)
-    for name in (f"{0:020}.json", "_last_checkpoint") if folder.is_local else ():  # old logs lost their first commit
+    for name in (f"{0:020}.json", "_last_checkpoint") if folder.is_local else ():  # old logs lack their first commit
         try:
             first = Path(folder.path("_delta_log"), name).stat()
             return first.st_ino, first.st_mtime_ns
@@ -56,7 +56,7 @@ def opened_or_created(
     grams: Sequence[str] = (),
     rules: RuleSet | str = RULES,
 ) -> Table:
-    """The table at a path, made with these columns if it is not there."""
+    """The table at a path, created with these columns if it does not exist."""
     if table_exists(path):
         return open_table(path)
     return create_table(path, schema=schema, partition_by=list(partition_by), grams=grams, rules=rules, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The data source by its name, for sessions that do not find it themselves."""
+"""Registers the data source with sessions that do not find it themselves."""
 
 from typing import TYPE_CHECKING
 
@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
 
 def register(spark: "SparkSession") -> None:
-    """Let this session know the format ``coprlake``.
+    """Register the format ``coprlake`` with this session.
 
-    Spark finds it without this where the package is installed beside the driver; with Spark Connect, and where the
-    package came by ``--py-files``, it has to be told.
+    Spark finds it by itself if the package is installed beside the driver; this call is needed with Spark Connect, and
+    if the package came by ``--py-files``.
     """
     spark.dataSource.register(CoprlakeDataSource)

@@ -1,7 +1,7 @@
 """Writing a DataFrame: tasks seal segments, the driver commits all of them in one step.
 
-A task that fails removes what it wrote; one that is killed leaves files that no log knows, for `vacuum`. A stream's
-batch is a Delta transaction under the id of the query: when Spark repeats it after a crash, it is found to be done.
+A task that fails removes what it wrote; one that is killed leaves files that no log lists, for `vacuum`. A batch of a
+stream is a Delta transaction under the id of the query, so a batch that Spark repeats after a crash is recognized.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,13 +27,13 @@ from coprlake.storage.log.delta_log import DeltaLog, Transaction
 
 @dataclass
 class PartMessage(WriterCommitMessage):
-    """What a task tells the driver."""
+    """The message from a task to the driver."""
 
     part: Part
 
 
 class _Sink:
-    """What both kinds of write have in common; it is sent to tasks."""
+    """Common to both kinds of write; it is sent to tasks."""
 
     def __init__(self, settings: WriteSettings, schema: pa.Schema) -> None:
         columns = [name.strip() for name in settings.partition_by.split(",") if name.strip()]
@@ -44,7 +44,7 @@ class _Sink:
         self._task = WriteTask.of(table, segment_bytes=settings.segment_bytes)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> PartMessage:
-        """In a task: seal segments of all records of a partition."""
+        """In a task: seal all records of a partition into segments."""
         check_build(self._build)
         with PartWriter(self._task) as writer:
             for batch in iterator:
@@ -59,29 +59,29 @@ class _Sink:
 
 
 def _own_columns(schema: pa.Schema) -> pa.Schema:
-    """What a new table needs besides the columns that every table has; what is always null has no type yet."""
+    """The columns that a new table needs besides those of every table; columns of type null have no type yet."""
     return pa.schema([one for one in schema if one.name.lower() not in SCHEMA.names and not pa.types.is_null(one.type)])
 
 
 class BatchSink(_Sink, DataSourceArrowWriter):
-    """For ``df.write``: append, or overwrite."""
+    """The writer for ``df.write``: appends or overwrites."""
 
     def __init__(self, settings: WriteSettings, schema: pa.Schema, *, overwrite: bool) -> None:
         super().__init__(settings, schema)
         self._overwrite = overwrite
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """All tasks are done."""
+        """Commit when all tasks are done."""
         note = {"operation": "overwrite" if self._overwrite else "append", "engine": "spark"}
         join(self._log(), self._parts(messages), note=note, replace=self._overwrite)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """A task failed for good: what others wrote goes."""
+        """A task failed for good: delete what the others wrote."""
         discard(self._log(), self._parts(messages))
 
 
 class StreamSink(_Sink, DataSourceStreamArrowWriter):
-    """For ``df.writeStream``: each batch exactly once."""
+    """The writer for ``df.writeStream``: commits each batch exactly once."""
 
     def __init__(self, settings: WriteSettings, schema: pa.Schema, checkpoint: str) -> None:
         super().__init__(settings, schema)
@@ -89,12 +89,12 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
         self._application = application_of(checkpoint, self._log(), settings.application)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """All tasks of a batch are done."""
+        """Commit when all tasks of a batch are done."""
         if self._checkpoint:
             sync_checkpoint(self._checkpoint)
         note = {"operation": "append", "engine": "spark", "stream": self._application, "batch": batchId}
         join(self._log(), self._parts(messages), note=note, once=Transaction(self._application, batchId))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """A task failed for good."""
+        """A task failed for good: delete what the others wrote."""
         discard(self._log(), self._parts(messages))

@@ -1,4 +1,4 @@
-"""What can be said by ``.option(name, value)``: names, types and meanings, and a clear word about all others."""
+"""The options of ``.option(name, value)``: names, types and meanings; unknown options are errors."""
 
 import difflib
 from collections.abc import Mapping
@@ -19,8 +19,8 @@ SHARE_BYTES: Final = 32 * 1024 * 1024
 """Compressed data that one task reads: about 300 MB of logs, a third of a second."""
 
 _NO_PUSHDOWN: Final = (
-    "the option pushdown was removed: Spark uses a read that was planned with a filter again for reads without it, and "
-    "so lost records; to prune, say what is searched for in the option query, or call coprlake.spark.search"
+    "the option pushdown was removed: Spark reuses a read that was planned with a filter for reads without it, and so "
+    "lost records; to prune, put the search into the option query, or call coprlake.spark.search"
 )
 
 SPARKS_OWN: Final = frozenset({"path", "checkpointlocation", "queryname", "outputmode", "triggertype"})
@@ -32,12 +32,12 @@ class ReadSettings:
 
     Attributes:
         path: the table.
-        query: a text that the content contains, or an expression such as ``term("refused") & ~equals("loglevel",
+        query: text that the content contains, or an expression such as ``term("refused") & ~equals("loglevel",
             "debug")``.
-        since: records of this time and later, in ISO 8601.
-        until: records before this time.
+        since: only records from this time on, in ISO 8601.
+        until: only records before this time.
         share_bytes: compressed data that one task reads.
-        use_sketches: false to scan, which finds the same.
+        use_sketches: false to scan; the result is the same.
     """
 
     path: str
@@ -48,11 +48,11 @@ class ReadSettings:
     use_sketches: bool = True
 
     def sought(self) -> Exact:
-        """What is searched for."""
+        """The predicate to search for."""
         return Exact(parse_query(self.query) if self.query else EVERYTHING)
 
     def search_options(self) -> SearchOptions:
-        """How."""
+        """The options of the search."""
         since, until = microseconds(self.since, FOREVER[0]), microseconds(self.until, FOREVER[1])
         return SearchOptions(since=since, until=until, threads=1, strict=False, use_sketches=self.use_sketches)
 
@@ -62,13 +62,13 @@ class WriteSettings:
     """Options of ``df.write.format("coprlake")`` and ``df.writeStream.format("coprlake")``.
 
     Attributes:
-        path: the table; made if it is not there.
-        partition_by: columns, with commas between, for a table that is made; ``day`` unless said, nothing for none.
-        grams: fields besides the content that can be searched inside of words, for a table that is made.
-        rules: what is a token, for a table that is made: ``winnowed``, or ``paper``.
-        segment_bytes: raw text at which a segment is sealed.
-        application: the name under which a stream's batches are known to the table; by default the id of the query,
-            from its checkpoint.
+        path: the table; created if it does not exist.
+        partition_by: comma-separated columns for a new table; ``day`` by default, empty for none.
+        grams: fields of a new table, besides the content, to index for searches inside words.
+        rules: how text is split into tokens in a new table: ``winnowed`` or ``paper``.
+        segment_bytes: raw size at which a segment is sealed.
+        application: the name under which the table records a stream's batches; by default the id of the query, from
+            its checkpoint.
     """
 
     path: str
@@ -80,10 +80,10 @@ class WriteSettings:
 
 
 def read_settings(options: Mapping[str, str]) -> ReadSettings:
-    """The options of a read.
+    """Parse the options of a read.
 
     Raises:
-        UsageError: one of them is unknown or has no such value.
+        UsageError: an option is unknown, or its value is not valid.
     """
     for given, value in options.items():
         if given.lower() == "pushdown" and _typed(given, value, bool):
@@ -93,10 +93,10 @@ def read_settings(options: Mapping[str, str]) -> ReadSettings:
 
 
 def write_settings(options: Mapping[str, str]) -> WriteSettings:
-    """The options of a write.
+    """Parse the options of a write.
 
     Raises:
-        UsageError: one of them is unknown or has no such value.
+        UsageError: an option is unknown, or its value is not valid.
     """
     return WriteSettings(**_values(options, WriteSettings))
 
@@ -105,19 +105,19 @@ def _values(options: Mapping[str, str], kind: type[ReadSettings] | type[WriteSet
     known = {field.name.replace("_", ""): field for field in fields(kind)}
     found: dict[str, Any] = {}
     for given, value in options.items():
-        name = given.lower().replace("_", "")  # Spark's options have no case: shareBytes is share_bytes
+        name = given.lower().replace("_", "")  # Spark's options ignore case: shareBytes is share_bytes
         if name in known:
             found[known[name].name] = _typed(given, value, known[name].type)
         elif name not in SPARKS_OWN and not name.startswith("spark."):
             raise UsageError(_unknown(given, [field.name for field in known.values()]))
     if not found.get("path"):
-        raise UsageError('no table is named; say .load("/path/of/table") or .option("path", ...)')
+        raise UsageError('no table is named; use .load("/path/of/table") or .option("path", ...)')
     return found
 
 
 def _unknown(given: str, names: list[str]) -> str:
     near = difflib.get_close_matches(given.lower(), names, 1, 0.5)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+    hint = f"did you mean {near[0]}?" if near else f"the options are {', '.join(names)}"
     return f"the data source coprlake has no option {given}; {hint}"
 
 

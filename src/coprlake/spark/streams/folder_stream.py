@@ -1,4 +1,4 @@
-"""Files that appear in a folder become records of a table; each is taken once."""
+"""Streams the files that appear in a folder into a table; each file is read once."""
 
 import re
 from os import PathLike
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _FILE_COLUMNS: Final = "path string, modificationTime timestamp, length long, content binary"
 _PATTERN_SIGN = re.compile(r"[*?{}\[\]\\]")
-"""Spark takes the path of a folder for a pattern."""
+"""Characters to escape: Spark treats the path of a folder as a pattern."""
 
 
 def stream_folder(
@@ -30,26 +30,26 @@ def stream_folder(
     table: str | PathLike[str] | Table,
     settings: StreamSettings | None = None,
 ) -> "StreamingQuery":
-    """Append every file that appears in a folder; each is taken once, by its name.
+    """Append every file that appears in a folder; each is read once, by its name.
 
-    Files must appear by a rename from outside of the folder, or under a name that begins with a dot or an underscore:
-    one that still grows is taken as it is at that moment.
+    Files must be renamed into place, from outside the folder or from a name that starts with a dot or an underscore:
+    one that is still growing is read as it is at that moment.
 
     Args:
         spark: the session.
-        folder: what to watch, and the folders below.
-        table: where to; it must be there.
-        settings: see there.
+        folder: the folder to watch, with its subfolders.
+        table: an existing table.
+        settings: see `StreamSettings`.
     """
     settings = settings or StreamSettings()
     target = opened(table)
     root = Path(folder).resolve()  # the same folder by another path is the same stream
     if not root.is_dir():
-        raise UsageError(f"{folder}: there is no such folder to watch; make it first")
+        raise UsageError(f"{folder}: there is no such folder to watch; create it first")
     refuse_tables_within(str(root))
     reader = spark.readStream.format("binaryFile").schema(_FILE_COLUMNS).option("recursiveFileLookup", "true")
     reader = reader.option("maxFilesPerTrigger", str(settings.limit or 10_000))
-    reader = reader.option("maxFileAge", "36500d")  # a file that was written long ago is as welcome as any
+    reader = reader.option("maxFileAge", "36500d")  # read files however old they are
     files = reader.load(_PATTERN_SIGN.sub(r"\\\g<0>", str(root))).select("path", "length", "modificationTime")
 
     def write(batch: "DataFrame", once: Transaction) -> IngestReport:
@@ -59,7 +59,7 @@ def stream_folder(
         refuse_tables_above(str(root), dict.fromkeys(str(Path(file.path).parent) for file in found))
         present = [file for file in found if Path(file.path).exists()]  # a task that misses one of these must fail
         report = ingest_files(
-            spark,  # not the session of the stream, whose queries cannot adapt to what they find
+            spark,  # not the stream's session, whose queries cannot adapt at run time
             sorted(present, key=lambda file: (file.modified or 0, file.path)),
             target,
             settings.options,
@@ -78,6 +78,6 @@ def stream_folder(
 
 
 def _input_file(row: Any, root: Path) -> InputFile:
-    path = Path("/" + row["path"].removeprefix("file:").lstrip("/"))  # as it is: nothing in it is quoted
+    path = Path("/" + row["path"].removeprefix("file:").lstrip("/"))  # the path is not quoted
     source = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
     return InputFile(str(path), source, row["length"], row["modificationTime"].timestamp())

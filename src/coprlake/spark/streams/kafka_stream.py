@@ -1,4 +1,4 @@
-"""Messages of Kafka become records of a table; each exactly once."""
+"""Streams Kafka messages into a table, each exactly once."""
 
 import json
 import time
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _ORIGIN: Final = ".origin"
-"""The end of the name of the file beside a checkpoint that says what it is of."""
+"""Suffix of the file beside a checkpoint that lists its servers and topics."""
 
 
 def stream_kafka(
@@ -41,18 +41,18 @@ def stream_kafka(
     settings: StreamSettings | None = None,
     kafka_options: Mapping[str, str] | None = None,
 ) -> "StreamingQuery":
-    """Append every message of some topics of Kafka: from the first on, each a record.
+    """Append every message of some Kafka topics, from the first on, each as a record.
 
     Args:
-        spark: a session that has the connector on its class path, see `coprlake.spark.runtime.jars`.
-        servers: ``host:port``, with commas between.
-        topics: names, with commas between.
-        table: where to; it must be there.
-        settings: see there.
-        kafka_options: of Spark's Kafka source, such as ``startingOffsets`` or ``kafka.security.protocol``.
+        spark: a session with the connector on its class path; see `coprlake.spark.runtime.jars`.
+        servers: ``host:port``, comma-separated.
+        topics: names, comma-separated.
+        table: an existing table.
+        settings: see `StreamSettings`.
+        kafka_options: options of Spark's Kafka source, such as ``startingOffsets`` or ``kafka.security.protocol``.
     """
     settings = settings or StreamSettings()
-    MessageReader(settings.options, IntakeReport())  # refuses formats that only files have
+    MessageReader(settings.options, IntakeReport())  # rejects formats that only files have
     warm_up_once()
     target = opened(table)
     given = {"kafka.bootstrap.servers": servers, "subscribe": topics, "startingOffsets": "earliest"}
@@ -76,16 +76,16 @@ def _names(text: str) -> set[str]:
 
 
 def kafka_checkpoint(table: Table, servers: set[str], topics: set[str]) -> str:
-    """Where a stream of these topics keeps its place, unless told: the same when servers come or go.
+    """The default checkpoint of a stream of these topics; it stays the same when servers come or go.
 
     Raises:
-        UsageError: some of the topics are in another stream into this table: their messages would come twice.
+        UsageError: another stream into this table has some of the topics, so their messages would be read twice.
     """
     return checkpoint_in(Folder.of(table.uri), servers, topics)
 
 
 def checkpoint_in(folder: Folder, servers: set[str], topics: set[str]) -> str:
-    """As `kafka_checkpoint`, for the table in this folder; the address is whole, with the scheme of the table's."""
+    """Like `kafka_checkpoint`, for the table in this folder; returns a full URI with the table's scheme."""
     for entry in folder.list(STREAMS_FOLDER):
         if not entry.name.endswith(_ORIGIN):
             continue
@@ -96,8 +96,8 @@ def checkpoint_in(folder: Folder, servers: set[str], topics: set[str]) -> str:
         if topics != set(origin["topics"]):
             both = ", ".join(sorted(topics & set(origin["topics"])))
             raise UsageError(
-                f"{both}: streamed into this table already, together with others or without; name {checkpoint} as the "
-                "checkpoint to go on there with these topics, or another one to take all messages again"
+                f"{both}: another stream into this table has these topics already; to continue it with the topics "
+                f"given, name {checkpoint} as the checkpoint; name another one to read all messages again"
             )
         _remember(folder, entry.name, servers | set(origin["servers"]), topics)
         return checkpoint
@@ -133,7 +133,7 @@ def _write_messages(
 
 
 def write_messages(task: WriteTask, batches: Iterator[pa.RecordBatch], options: ReadOptions) -> Part:
-    """In a task: messages to sealed segments."""
+    """In a task: write messages as sealed segments."""
     give_memory_back()
     report = IntakeReport()
     reader = MessageReader(options, report)

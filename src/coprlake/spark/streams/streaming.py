@@ -1,8 +1,8 @@
-"""Streams into a table: each batch exactly once, wherever it comes from.
+"""Streams into a table: each batch exactly once, from any source.
 
-Spark remembers in the checkpoint which files or offsets a batch has, and repeats the batch after a crash with the same.
+Spark records in the checkpoint which files or offsets a batch has, and repeats exactly that batch after a crash.
 A batch is written by the same tasks as any ingestion and committed as a Delta transaction with the number of the batch:
-one that is in the log is not written again.
+a batch that is in the log is not written again.
 """
 
 import hashlib
@@ -37,13 +37,13 @@ class BatchReport(Report):
     """What a batch of a stream brought.
 
     Attributes:
-        number: of the batch.
-        read: what was found in the raw logs.
-        row_count: records that joined the table.
-        raw_bytes: of these.
-        segments: that were written.
-        seconds: that it took.
-        was_done: it was in the table before; a crash had come between the commit and the checkpoint.
+        number: the number of the batch.
+        read: the intake report.
+        row_count: the number of records added to the table.
+        raw_bytes: their raw size.
+        segments: the number of segments written.
+        seconds: the time it took.
+        was_done: the batch was in the table already: a crash came between the commit and the checkpoint.
     """
 
     always_shown = ("number", "row_count")
@@ -66,13 +66,13 @@ class StreamSettings:
 
     Attributes:
         options: how to read raw logs.
-        checkpoint: where Spark remembers how far it is; by default a folder of the table's, one for each input.
-        trigger_seconds: between two batches; 0 for one after the other.
-        once: take what is there, and end.
+        checkpoint: the folder where Spark records its progress; by default one per input, inside the table.
+        trigger_seconds: the time between batches; 0 for no pause.
+        once: read what is available, then stop.
         segment_bytes: raw size at which a segment is sealed.
-        on_batch: told of each batch.
-        limit: files, or messages, of one batch at most.
-        follow_links: also take what symbolic links in a folder lead to outside of it.
+        on_batch: called with the report of each batch.
+        limit: the maximum number of files or messages in a batch.
+        follow_links: also follow symbolic links that point outside a folder.
     """
 
     options: ReadOptions = field(default_factory=ReadOptions)
@@ -93,7 +93,7 @@ def start(
     settings: StreamSettings,
     write: Callable[["DataFrame", Transaction], IngestReport],
 ) -> "StreamingQuery":
-    """Begin the query; each batch is one transaction.
+    """Start the query; each batch is one transaction.
 
     Raises:
         UsageError: this is Spark Connect, or the checkpoint belongs to another table.
@@ -102,11 +102,11 @@ def start(
 
     if is_remote():
         raise UsageError(
-            "over Spark Connect a stream cannot call back into this process; run it where the driver is, or write a "
+            "over Spark Connect, a stream cannot call back into this process; run it on the driver, or write a "
             'streaming DataFrame with .writeStream.format("coprlake")'
         )
     checkpoint = settings.checkpoint or default_checkpoint(table.uri, name, origin)
-    folder = WriteTask.of(table).folder  # refuses tables that cannot be written to
+    folder = WriteTask.of(table).folder  # rejects tables that cannot be written to
     application = ""
     if Folder.of(checkpoint).exists("metadata"):
         log = DeltaLog.open(folder)
@@ -129,7 +129,7 @@ def start(
         if settings.on_batch is not None:
             settings.on_batch(_batch_report(number, report, time.perf_counter() - started, last))
 
-    own_name = f"{name}-{_digest(f'{table.uri} {origin}')}"  # a session has one query of a name
+    own_name = f"{name}-{_digest(f'{table.uri} {origin}')}"  # names of queries are unique in a session
     writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", checkpoint).queryName(own_name)
     if settings.once:
         writer = writer.trigger(availableNow=True)
@@ -145,7 +145,7 @@ def _batch_report(number: int, report: IngestReport, seconds: float, last: int |
 
 
 def default_checkpoint(uri: str, name: str, origin: str) -> str:
-    """The folder in which a stream from this origin keeps its place; a stream that is begun again goes on there."""
+    """The default checkpoint folder of a stream from this origin; a restarted stream resumes from it."""
     kind = "".join(character if character.isalnum() or character in "-_." else "-" for character in name)
     return f"{uri.rstrip('/')}/{STREAMS_FOLDER}/{kind}-{_digest(origin)}"
 
