@@ -1,4 +1,4 @@
-"""Is everything there, whole, and true?"""
+"""Checks that a table's files are complete, undamaged and consistent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from coprlake.storage.progress import Progress
 
 @dataclass
 class VerifyReport:
-    """What `verify` found: problems with data or the log cost records, problems with sidecars only time."""
+    """What `verify` found: problems with data or the log lose records, problems with sidecars only cost time."""
 
     segments: int = 0
     rows: int = 0
@@ -32,9 +32,9 @@ def verify(segments: Sequence[SealedSegment], *, deep: bool = False, progress: P
     """Check each data file against the log, and each sidecar against its checksums and its data file.
 
     Args:
-        segments: what to check.
-        deep: also read all data, and check that the sketch leaves every batch that has a token.
-        progress: told how many bytes of data were checked since the last call.
+        segments: the segments to check.
+        deep: also read all data, and check that the sketch does not miss any token of any batch.
+        progress: see `Progress`.
     """
     report = VerifyReport(len(segments))
     for segment in segments:
@@ -76,7 +76,7 @@ def _verify_sidecar(segment: SealedSegment, report: VerifyReport, *, deep: bool)
 
 
 def _verify_tokens(segment: SealedSegment, report: VerifyReport) -> None:
-    """The law: the sketch leaves each batch for each of its tokens."""
+    """Check that the sketch has every batch for each of its tokens."""
     assert segment.sidecar is not None
     sketch = segment.sidecar.sketch
     indexer = BatchIndexer(segment.sidecar.description.plan, segment.constants)
