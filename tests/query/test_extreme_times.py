@@ -82,7 +82,7 @@ def test_partitions_and_statistics_hold_only_what_others_can_read(tmp_path: Path
 
 def test_another_partition_column_is_refused_in_words(tmp_path: Path) -> None:
     table = create_table(tmp_path / "t", schema=pa.schema([("at", pa.timestamp("us", "UTC"))]), partition_by="at")
-    with pytest.raises(UsageError, match="the column at has a time outside of the years 1 to 9999"):
+    with pytest.raises(UsageError, match="the column at has a time outside the years 1 to 9999"):
         table.append(pa.table({"content": ["x"], "at": pa.array([MOST]).cast(pa.timestamp("us", "UTC"))}))
 
 

@@ -466,7 +466,7 @@ def test_the_columns_of_every_table_keep_their_types(spark: SparkSession, tmp_pa
 
 
 def test_a_time_that_is_none_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(PySparkException, match="'soon' is no timestamp"):
+    with pytest.raises(PySparkException, match="'soon' is not a valid timestamp"):
         write(spark.range(2).selectExpr("id", "'soon' AS timestamp"), tmp_path / "table")
     assert data_files(tmp_path / "table") == set()
 

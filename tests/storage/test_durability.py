@@ -298,7 +298,7 @@ def test_a_disk_that_does_not_confirm_is_an_error_and_trying_again_adds_nothing_
     with patch.object(files, "sync_path", broken_sync), patch.object(Folder, "place", place):
         writer = table.writer(options=SMALL)
         writer.append([record(100)])
-        with pytest.raises(StorageError, match="will stay"):
+        with pytest.raises(StorageError, match="did not confirm"):
             writer.commit()
         is_broken = False
         report = writer.commit()

@@ -112,7 +112,7 @@ def test_check_constraints_are_not_written_past(tmp_path: Path) -> None:
 def test_columns_with_rules_are_not_written(tmp_path: Path, metadata: dict[str, Any], word: str, writer: int) -> None:
     features = ["generatedColumns", "invariants"] if writer == 7 else None
     table = by_hand(tmp_path / "t", writer=writer, features=features, metadata=metadata)
-    refused(lambda: append(table), word, "append with the engine that made the table")
+    refused(lambda: append(table), word, "append with the engine that created the table")
     assert table.search().count() == 3
     assert not [path for path in (tmp_path / "t").glob("*.parquet") if path.name != "a.parquet"]
 

@@ -1,1 +1,1 @@
-"""Which segments make up a table, and how does that set change without losing a record?"""
+"""Which segments make up a table, and how that set changes without losing a record."""

@@ -1,4 +1,4 @@
-"""Records of any shape, as columns of a table: nothing is dropped, what does not fit a column becomes an attribute."""
+"""Fits records of any shape into the columns of a table; values that fit no column become attributes."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ from coprlake.segment.python_values import python_values
 from coprlake.segment.searchable import microseconds_of
 
 CHUNK_ROWS = 16_384
-"""Records that are appended at a time: a search may come in between."""
+"""The number of records appended at a time; a search may run in between."""
 
 
 def arrow_batches(data: Any) -> Iterator[pa.RecordBatch]:
@@ -30,7 +30,7 @@ def arrow_batches(data: Any) -> Iterator[pa.RecordBatch]:
         yield from data.to_batches(max_chunksize=CHUNK_ROWS)
     elif isinstance(data, pa.RecordBatchReader):
         yield from data
-    elif hasattr(data, "__arrow_c_stream__"):  # pandas, Polars, DuckDB and whoever else speaks Arrow
+    elif hasattr(data, "__arrow_c_stream__"):  # pandas, Polars, DuckDB and anything else that speaks Arrow
         yield from pa.RecordBatchReader.from_stream(data)
     elif isinstance(data, Mapping):
         yield _from_mappings([data])
@@ -59,7 +59,7 @@ def _from_iterable(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
 
 
 def _from_mappings(records: list[Mapping[str, Any]]) -> pa.RecordBatch:
-    """A column a key; values of a key that have no type in common become text."""
+    """One column per key; values of a key that have no common type become text."""
     names = dict.fromkeys(name for record in records for name in record)
     columns = [_column(name, [record.get(name) for record in records]) for name in names]
     return pa.RecordBatch.from_arrays(columns, list(names))
@@ -75,7 +75,7 @@ def _column(name: str, values: list[Any]) -> pa.Array:
 
 
 def _text(value: Any) -> str:
-    """As text that UTF-8 can hold: a lone half of a pair cannot. What is nested becomes JSON."""
+    """The value as text that UTF-8 can encode, without lone surrogates. Nested values become JSON."""
     text = json.dumps(value, default=str, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
     return text.encode("utf-8", "replace").decode()
 
@@ -88,11 +88,11 @@ def _pairs(value: Any) -> list[tuple[str, str | None]] | None:
 
 
 def tidy(batch: pa.RecordBatch, now: datetime | None = None) -> pa.RecordBatch:
-    """The same records with the types that a table has; a record without a timestamp gets that of now."""
+    """The same records with the types of a table; a record without a timestamp gets the current time."""
     names, columns = [], []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if name in names:
-            raise UsageError(f"the column {name} is there twice; rename one of them")
+            raise UsageError(f"there are two columns named {name}; rename one of them")
         if pa.types.is_null(column.type):
             continue
         names.append(name)
@@ -107,7 +107,7 @@ def tidy(batch: pa.RecordBatch, now: datetime | None = None) -> pa.RecordBatch:
 
 
 def valid_text(column: pa.Array) -> pa.Array:
-    """The column with U+FFFD in the place of bytes that are not UTF-8, in text of any depth and in keys of maps."""
+    """The column with U+FFFD instead of bytes that are not UTF-8, in text at any depth and in map keys."""
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
@@ -133,7 +133,7 @@ def _tidy_column(name: str, column: pa.Array) -> pa.Array:
         return _as_lake_type(column)
     except pa.ArrowException as error:
         found = column.type
-        raise UsageError(f"the column {name} cannot be stored: {found} does not become {_wanted(name)}") from error
+        raise UsageError(f"the column {name} cannot be stored: {found} cannot become {_wanted(name)}") from error
 
 
 def _as_lake_type(column: pa.Array) -> pa.Array:
@@ -147,11 +147,11 @@ def _as_lake_type(column: pa.Array) -> pa.Array:
 
 
 def _wanted(name: str) -> str:
-    return str(SCHEMA.field(name).type) if name in SCHEMA.names else "a type that Delta has"
+    return str(SCHEMA.field(name).type) if name in SCHEMA.names else "a type that Delta supports"
 
 
 def as_timestamps(column: pa.Array) -> pa.Array:
-    """Microseconds in UTC: of times, of ISO texts, or of numbers since 1970 in the unit that their size suggests."""
+    """Microseconds in UTC, from times, ISO 8601 strings, or numbers since 1970 in the unit that their size suggests."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_timestamp(kind):
         return microseconds_of(column).cast(TIMESTAMP_TYPE)
@@ -163,32 +163,35 @@ def as_timestamps(column: pa.Array) -> pa.Array:
 
 
 def _epoch_times(column: pa.Array) -> pa.Array:
-    """Numbers since 1970; seconds, milliseconds, microseconds and nanoseconds of our times differ in size."""
+    """Times from numbers since 1970; present-day seconds, milli-, micro- and nanoseconds differ in size."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)  # how data frames say that it is missing
+        column = pc.if_else(pc.is_nan(column), None, column)  # how data frames mark a missing value
         numbers = np.asarray(column.cast(pa.float64()).fill_null(0.0))
         if (abs(numbers) > 1e20).any():
-            raise UsageError(f"{abs(numbers).max()} is no timestamp; expected seconds since 1970 or a part of them")
+            raise UsageError(
+                f"{abs(numbers).max()} is not a valid timestamp; expected seconds, or milli-, micro- or nanoseconds, "
+                "since 1970"
+            )
         scale = np.select([abs(numbers) < 1e11, abs(numbers) < 1e14, abs(numbers) < 1e17], [1e6, 1e3, 1.0], 1e-3)
         values = np.rint(numbers * scale).astype(np.int64)
     else:
         whole = np.asarray(column.cast(pa.int64()).fill_null(0))
-        size = np.abs(np.maximum(whole, -np.iinfo(np.int64).max))  # the least number has no absolute value
+        size = np.abs(np.maximum(whole, -np.iinfo(np.int64).max))  # the smallest integer has no absolute value
         conditions = [size < 10**11, size < 10**14, size < 10**17]
         values = np.select(conditions, [whole * 1_000_000, whole * 1000, whole], whole // 1000)
     return pc.if_else(column.is_null(), None, pa.array(values)).cast(pa.timestamp("us")).cast(TIMESTAMP_TYPE)
 
 
 def _parse_times(texts: pa.Array) -> pa.Array:
-    """ISO texts, with a zone or without; without means UTC."""
+    """Parse ISO 8601 strings; those without a time zone are in UTC."""
     try:
         return texts.cast(pa.timestamp("us", "UTC"))  # all have a zone
     except pa.ArrowInvalid:
         pass
     try:
-        return texts.cast(pa.timestamp("us")).cast(TIMESTAMP_TYPE)  # none has
+        return texts.cast(pa.timestamp("us")).cast(TIMESTAMP_TYPE)  # none has one
     except pa.ArrowInvalid:
         values = [None if text is None else _parse_time(text) for text in texts.to_pylist()]
         return pa.array(values, TIMESTAMP_TYPE)
@@ -198,7 +201,7 @@ def _parse_time(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"{text!r} is no timestamp; expected ISO 8601, such as 2026-11-16T03:55:00Z") from error
+        raise UsageError(f"{text!r} is not a valid timestamp; expected ISO 8601, like 2026-11-16T03:55:00Z") from error
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
@@ -209,13 +212,13 @@ def _as_attributes(column: pa.Array) -> pa.Array:
         return pa.array([_pairs(value) for value in column.to_pylist()], ATTRIBUTES_TYPE)
     except (TypeError, ValueError, OverflowError) as error:  # neither a struct nor a list of pairs
         raise UsageError(
-            f"the column {ATTRIBUTES} cannot be stored: {column.type} does not become {ATTRIBUTES_TYPE}; rename it, or "
-            "give a map of text"
+            f"the column {ATTRIBUTES} cannot be stored: {column.type} cannot become {ATTRIBUTES_TYPE}; "
+            "rename it, or pass a map of strings"
         ) from error
 
 
 def lake_type(kind: pa.DataType) -> pa.DataType:
-    """The type that a column has in a table: Delta has no unsigned numbers, no views and one unit of time."""
+    """The type of a column in a table: Delta has no unsigned numbers, no views and only one unit of time."""
     if pa.types.is_dictionary(kind):
         return lake_type(kind.value_type)
     if pa.types.is_timestamp(kind):
@@ -242,9 +245,9 @@ def lake_type(kind: pa.DataType) -> pa.DataType:
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> tuple[pa.RecordBatch, list[pa.Field]]:
-    """A tidy batch with the types of the table's columns, and the columns that the table lacks.
+    """Convert a tidy batch to the types of the table's columns; also returns the columns that the table lacks.
 
-    A column whose values do not fit the type that the table has for it joins the attributes, as text.
+    A column whose values do not fit the table's type for it becomes an attribute, as text.
     """
     names: list[str] = []
     columns: list[pa.Array] = []
@@ -252,7 +255,7 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> tuple[pa.RecordBatch, l
     missing: list[pa.Field] = []
     known = {name.lower() for name in schema.names}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if name not in schema.names and name.lower() in known:  # Delta does not tell names by case
+        if name not in schema.names and name.lower() in known:  # Delta's names are case-insensitive
             strangers[name] = column
             continue
         known.add(name.lower())
@@ -275,13 +278,13 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> tuple[pa.RecordBatch, l
 
 
 def _fitted(column: pa.Array, kind: pa.DataType) -> pa.Array | None:
-    """The column with another type, None if a value would be lost; dictionaries of the right values may stay."""
+    """The column converted to `kind`, None if a value would be lost; a dictionary of this type stays as it is."""
     if _demands_values(kind):
-        column = column.take(pa.array(np.arange(len(column))))  # Arrow minds nulls that a slice has left out, too
+        column = column.take(pa.array(np.arange(len(column))))  # Arrow also rejects nulls outside a slice
     if column.type == kind or (pa.types.is_dictionary(column.type) and column.type.value_type == kind):
         return column
     if pa.types.is_boolean(column.type) != pa.types.is_boolean(kind):
-        return None  # true is no 1
+        return None  # true is not 1
     try:
         return column.cast(kind)
     except pa.ArrowException:
@@ -289,19 +292,19 @@ def _fitted(column: pa.Array, kind: pa.DataType) -> pa.Array | None:
 
 
 def _demands_values(kind: pa.DataType) -> bool:
-    """Whether something inside must not be null; the keys of maps never are."""
+    """Whether some nested value must not be null, apart from map keys, which never are."""
     inner = [kind.item_field] if pa.types.is_map(kind) else [kind.field(place) for place in range(kind.num_fields)]
     return any(not field.nullable or _demands_values(field.type) for field in inner)
 
 
 def with_attributes(batch: pa.RecordBatch, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
-    """The batch with more attributes, of rows where the column has a value."""
+    """The batch with these columns added to its attributes, in rows where they have a value."""
     texts = {name: _as_text(column).to_pylist() for name, column in columns.items()}
     old = batch.column(ATTRIBUTES).to_pylist() if ATTRIBUTES in batch.schema.names else [None] * batch.num_rows
     rows = []
     for number, pairs in enumerate(old):
         more = [(name, values[number]) for name, values in texts.items() if values[number] is not None]
-        rows.append([*more, *(pairs or [])] or None)  # of two values of a key the first counts
+        rows.append([*more, *(pairs or [])] or None)  # if a key has two values, the first one counts
     attributes = pa.array(rows, ATTRIBUTES_TYPE)
     if ATTRIBUTES in batch.schema.names:
         return batch.set_column(batch.schema.get_field_index(ATTRIBUTES), ATTRIBUTES, attributes)

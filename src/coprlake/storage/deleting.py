@@ -1,7 +1,7 @@
-"""Deleting records: whole files are dropped from the log, others are written anew without the records, in one commit.
+"""Deleting records: one commit drops whole files from the log and replaces others with copies without the records.
 
-Deleted records are gone from every search when the commit is made. The bytes are gone when `vacuum` has removed the old
-files; until then the table's earlier versions can still be read. The status of a deletion says which of the two it is.
+Searches no longer find deleted records once the commit is made. The bytes are gone when `vacuum` has removed the old
+files; until then the table's earlier versions can still be read. The status of a deletion says how far it has come.
 """
 
 import json
@@ -35,12 +35,12 @@ from coprlake.storage.snapshot import Snapshot
 from coprlake.summary import Report
 
 ATTEMPTS = 20
-"""A deletion that has to begin anew is more patient than those it meets: `optimize` gives up at the first conflict."""
+"""How often a deletion is tried; `optimize`, which it may conflict with, gives up at the first conflict."""
 
 
 @dataclass(frozen=True)
 class Doomed:
-    """Which records are to go: those that match the predicate, in a range of time (microseconds, the end excluded)."""
+    """The records to delete: those that match the predicate, in a time range (microseconds, end excluded)."""
 
     predicate: Predicate
     since: int = ALWAYS[0]
@@ -56,7 +56,7 @@ class Doomed:
         return " ".join(parts)
 
     def is_whole(self, segment: SealedSegment) -> bool:
-        """Whether all records of the segment go, by what the log says of it."""
+        """Whether all records of the segment are deleted, judging by the log."""
         entry = segment.entry
         known = self.time_column == TIMESTAMP and entry.has_all_times
         known = known and ALWAYS[0] < entry.first_time <= entry.latest_time < ALWAYS[1]
@@ -65,9 +65,9 @@ class Doomed:
         return inside and decide(self.predicate, segment.constants) is True
 
     def may_touch(self, segment: SealedSegment) -> bool:
-        """Whether some record of the segment may go, by the log and the sketch."""
+        """Whether some record of the segment may be deleted, judging by the log and the sketch."""
         entry = segment.entry
-        by_log = self.time_column == TIMESTAMP  # of other columns the log says nothing
+        by_log = self.time_column == TIMESTAMP  # the log says nothing about other columns
         if by_log and (entry.latest_time < self.since or not is_before(entry.first_time, self.until)):
             return False
         if decide(self.predicate, segment.constants) is False:
@@ -76,7 +76,7 @@ class Doomed:
         return expression == ANYTHING or len(segment.candidates(compile_expression(expression))) > 0
 
     def mask(self, matcher: Matcher, records: pa.Table) -> Mask:
-        """For each record whether it goes."""
+        """Whether each record is deleted."""
         mask = matcher.mask(records)
         if (self.since, self.until) != ALWAYS:
             if not has_times(records.schema, self.time_column):
@@ -123,12 +123,12 @@ def delete(
     options: SegmentOptions,
     progress: Progress | None = None,
 ) -> DeleteReport:
-    """Delete records; if somebody else changes the same files meanwhile, it begins anew.
+    """Delete records; starts over if another writer changes the same files in the meantime.
 
     Args:
         log: the table's log.
         snapshot_of: gives the newest snapshot.
-        doomed: what is to go.
+        doomed: the records to delete.
         options: how the remaining records are written.
         progress: see `Progress`.
     """
@@ -188,7 +188,7 @@ def _rewrite(
     removed: list[SealedSegment],
     added: list[NewFile],
 ) -> None:
-    """Copy what remains of a segment; nothing is changed if no record of it goes."""
+    """Copy what remains of a segment; does nothing if none of its records is deleted."""
     matcher = Matcher(doomed.predicate, segment.schema)
     times = [doomed.time_column] if doomed.time_column in segment.schema.names else []
     needed = list(dict.fromkeys([*matcher.columns, *times]))
@@ -205,7 +205,7 @@ def _rewrite(
     stored = [name for name in segment.schema.names if name not in segment.constants]
     schema = pa.schema([segment.schema.field(name) for name in stored])
     folder_name, slash, own_name = segment.name.rpartition("/")
-    name = f"{folder_name}{slash}{own_name[:16]}-{uuid.uuid4().hex}.parquet"  # keeps its place in the order of names
+    name = f"{folder_name}{slash}{own_name[:16]}-{uuid.uuid4().hex}.parquet"  # keeps its place in name order
     copy = MutableSegment(folder, name, schema, options, segment.constants)
     try:
         for batch, mask in enumerate(masks):
@@ -221,7 +221,7 @@ def _rewrite(
 
 
 def deletions(log: DeltaLog) -> list[DeletionStatus]:
-    """All deletions that the log remembers, newest first, and how far each of them is."""
+    """All deletions that are still in the log, newest first, and how far each has come."""
     found = []
     for commit in log.history():
         note = json.loads(commit.get(NOTE) or "{}")

@@ -1,4 +1,4 @@
-"""Sidecars for data files that have none: written by somebody else, or lost. The data is read, never touched."""
+"""Writes sidecars for data files without one: files of other writers, or whose sidecar was lost. Data never changes."""
 
 import time
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class IndexReport(Report):
     sketch_bytes = Renamed("index_bytes")
 
     def merge(self, other: "IndexReport") -> None:
-        """Add what somebody else did."""
+        """Add the counts of another report."""
         self.indexed += other.indexed
         self.skipped += other.skipped
         self.raw_bytes += other.raw_bytes
@@ -53,7 +53,7 @@ def index(
 ) -> IndexReport:
     """Write the sidecars that are missing, damaged or of other data; with `rebuild`, all of them.
 
-    With `rules`, which take the place of the plan's, also those of other rules.
+    With `rules`, which override the plan's, also rewrite sidecars with other rules.
     """
     plan = plan or IndexPlan()
     plan = plan._replace(rules=rules or plan.rules)
@@ -76,7 +76,7 @@ def index(
 def _is_sound(segment: SealedSegment, rules: RuleSet | None) -> bool:
     """Whether the sidecar is there, passes every check, and is of these rules if any are given."""
     try:
-        _ = segment.footer  # may find that the sidecar is of other data
+        _ = segment.footer  # this may find that the sidecar is of other data
         if segment.sidecar is not None:
             segment.sidecar.sketch.verify()
     except FormatError:
@@ -89,7 +89,7 @@ def _is_sound(segment: SealedSegment, rules: RuleSet | None) -> bool:
 def _index_segment(folder: Folder, segment: SealedSegment, plan: IndexPlan, report: IndexReport) -> None:
     batch_count = segment.footer.batch_count
     if batch_count > POSTING_LIMIT:
-        report.problems.append(f"{segment.name}: has {batch_count} row groups; a sketch knows {POSTING_LIMIT} at most")
+        report.problems.append(f"{segment.name}: has {batch_count} row groups; a sketch has {POSTING_LIMIT} at most")
         return
     indexer = BatchIndexer(plan, segment.constants)
     raw_bytes = 0

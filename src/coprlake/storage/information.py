@@ -1,4 +1,4 @@
-"""What is in a table, and what does it cost?"""
+"""The contents and sizes of a table."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -39,16 +39,16 @@ class TableInfo(Report):
 
     @property
     def data_percent(self) -> float:
-        """Of the raw size."""
+        """The size of the data files in percent of the raw size."""
         return 100 * self.data_bytes / self.raw_bytes if self.raw_bytes else 0.0
 
     @property
     def index_percent(self) -> float:
-        """Of the raw size."""
+        """The size of the index in percent of the raw size."""
         return 100 * self.index_bytes / self.raw_bytes if self.raw_bytes else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """The values as plain data for JSON."""
         values = asdict(self) | {"data_percent": self.data_percent, "index_percent": self.index_percent}
         for name in ("first_time", "last_time"):
             values[name] = values[name] and values[name].isoformat()
@@ -56,7 +56,7 @@ class TableInfo(Report):
 
 
 def describe(info: TableInfo, segments: Sequence[SealedSegment]) -> TableInfo:
-    """Fill in the sizes and counts; a segment without a sidecar counts with its data file alone."""
+    """Fill in the sizes and counts; for a segment without a sidecar, only its data file counts."""
     times = []
     for segment in segments:
         info.segments += 1

@@ -1,4 +1,4 @@
-"""Small segments become large ones: sketches are merged without the logs, data is compressed harder."""
+"""Merges small segments into large ones: sketches without reading the logs, data with stronger compression."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -64,12 +64,12 @@ class OptimizeReport(Report):
 
 
 def estimated_raw_bytes(segment: SealedSegment) -> int:
-    """The raw size of a segment; where no sidecar says it, eight times that of its data file."""
+    """The raw size of a segment; without a sidecar, eight times the size of its data file."""
     return segment.sidecar.description.raw_bytes if segment.sidecar else 8 * segment.entry.data_bytes
 
 
 def groups_to_merge(segments: Sequence[SealedSegment], target_bytes: int, *, full: bool) -> list[list[SealedSegment]]:
-    """Segments of one partition that came one after the other and together make one of about the target's size."""
+    """Groups of consecutive segments of one partition that together have about the target size."""
     by_partition: dict[tuple[tuple[str, object], ...], list[SealedSegment]] = {}
     for segment in segments:
         if full or estimated_raw_bytes(segment) < target_bytes // 2:
@@ -78,7 +78,7 @@ def groups_to_merge(segments: Sequence[SealedSegment], target_bytes: int, *, ful
     for members in by_partition.values():
         group: list[SealedSegment] = []
         size = batches = 0
-        for segment in sorted(members, key=lambda member: member.name):  # as they came
+        for segment in sorted(members, key=lambda member: member.name):  # in the order of writing
             own = estimated_raw_bytes(segment)
             if group and (size + own > target_bytes or batches + segment.batch_count > POSTING_LIMIT):
                 groups.append(group)
@@ -100,20 +100,20 @@ def optimize(
     plan: IndexPlan | None = None,
     progress: Progress | None = None,
 ) -> OptimizeReport:
-    """Merge small segments of each partition; one commit a merged segment, so that little is lost to a conflict.
+    """Merge small segments of each partition; one commit per merged segment, so that a conflict loses little work.
 
     Args:
         log: the table's log.
         snapshot: its segments at the newest version.
-        target_bytes: raw size of a segment.
+        target_bytes: the raw size of a merged segment.
         level: zstd level of the new data files.
-        full: rewrite every segment, also those that are large enough, and keep no whole fingerprints.
-        plan: how segments are indexed that have to be tokenized again, because they keep no whole fingerprints or
-            were indexed by other rules.
+        full: rewrite every segment, even those that are large enough, and keep no whole fingerprints.
+        plan: how to index segments that have to be tokenized again, because they keep no whole fingerprints or
+            were indexed with other rules.
         progress: see `Progress`.
 
     Raises:
-        ConflictError: somebody else rewrote the same segments; what was merged before that stays.
+        ConflictError: another writer rewrote the same segments; earlier merges stay.
     """
     started = time.perf_counter()
     report = OptimizeReport(segments_before=len(snapshot.segments), segments_after=len(snapshot.segments))
@@ -132,7 +132,7 @@ Group: TypeAlias = Sequence[SealedSegment]
 
 
 class Merged(NamedTuple):
-    """A segment that is written and not committed."""
+    """A segment that is written but not committed."""
 
     sealed: SegmentReport
     tokenized_again: int
@@ -148,7 +148,7 @@ def merge(
     full: bool,
     progress: Progress | None = None,
 ) -> Merged:
-    """Write one segment from several of a partition; nothing stays behind if that fails."""
+    """Write one segment from several of a partition; leaves nothing behind if that fails."""
     name = _name_beside(partition_by, group[0])
     merger = None
     try:
@@ -162,10 +162,10 @@ def merge(
 
 
 def commit_merged(log: DeltaLog, all_merged: Sequence[tuple[Group, Merged]], report: OptimizeReport) -> None:
-    """Let merged segments take the place of those that they were made of, in one step.
+    """Replace segments with the ones merged from them, in one commit.
 
     Raises:
-        ConflictError: somebody else changed some of them; the new segments are still there.
+        ConflictError: another writer changed some of them; the files of the new segments are not removed.
     """
     files = []
     for group, merged in all_merged:
@@ -186,7 +186,7 @@ def commit_merged(log: DeltaLog, all_merged: Sequence[tuple[Group, Merged]], rep
 
 
 class SegmentMerger:
-    """Writes one segment from several. Batches stay as they are, but for small neighbours, which become one."""
+    """Writes one segment from several. Batches stay as they are, except that small neighbours become one."""
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class SegmentMerger:
         self._described: list[Description] = []
 
     def run(self, progress: Progress | None = None) -> SegmentReport:
-        """Merge, and write data file and sidecar."""
+        """Merge, and write the data file and the sidecar."""
         started = time.perf_counter()
         for segment in self._segments:
             self._add(segment)
@@ -249,11 +249,11 @@ class SegmentMerger:
         )
 
     def close(self) -> None:
-        """Let go of the data file, complete or not."""
+        """Release the data file, complete or not."""
         self._writer.abandon()
 
     def _add(self, segment: SealedSegment) -> None:
-        """Copy the batches of a segment, and take over its sketch if it has whole fingerprints."""
+        """Copy the batches of a segment, and merge its sketch if that is possible; otherwise tokenize them again."""
         mergeable = _is_mergeable(segment, self._plan)
         numbers = np.zeros(segment.batch_count, np.int64)
         for batch in range(segment.batch_count):
@@ -261,7 +261,7 @@ class SegmentMerger:
             size = int(sum(int(record_bytes(part).sum()) for part in records.to_batches()))
             if self._waiting and self._waiting_bytes + size > BATCH_BYTES * 5 // 4:
                 self._flush()
-            numbers[batch] = self._batch_count  # the batch that waits gets this number
+            numbers[batch] = self._batch_count  # the waiting batch gets this number
             if not mergeable:
                 for fingerprints in self._indexer.tokens(records):
                     self._sketch.insert(fingerprints, self._batch_count)
@@ -286,7 +286,7 @@ class SegmentMerger:
         self._waiting, self._waiting_bytes = [], 0
 
     def _description(self, data_bytes: int) -> Description:
-        """What all of the merged indexes know, and no more."""
+        """The description of what all merged indexes have in common."""
         described = self._described + ([self._indexer.describe(self.name, 0, 0, 0, 0)] if self.tokenized_again else [])
         return Description(
             self.name.rpartition("/")[2],
@@ -301,7 +301,7 @@ class SegmentMerger:
 
 
 def _is_mergeable(segment: SealedSegment, plan: IndexPlan) -> bool:
-    """Whether the sketch can be taken over; one that is damaged or made by another plan is built from the data."""
+    """Whether the sketch can be merged; a damaged one, or one of another plan, is rebuilt from the data."""
     if segment.sidecar is None or segment.sidecar.sketch.signature_bits != FULL_SIGNATURE_BITS:
         return False
     fields = segment.sidecar.description.fields
@@ -316,13 +316,13 @@ def _is_mergeable(segment: SealedSegment, plan: IndexPlan) -> bool:
 
 
 def _name_beside(partition_by: Sequence[str], segment: SealedSegment) -> str:
-    """A name for a data file of the same partition."""
+    """A new name for a data file of the same partition."""
     partition = tuple(log_text(segment.entry.partition[name]) for name in partition_by)
     return fresh_name(partition_by, partition)
 
 
 def _joint_schema(segments: Iterable[SealedSegment]) -> pa.Schema:
-    """All columns that some segment has, but for those of the partition."""
+    """The columns of all segments, except those of the partition."""
     fields: dict[str, pa.Field] = {}
     for segment in segments:
         for one in storage_schema(segment.schema):

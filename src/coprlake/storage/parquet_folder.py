@@ -1,4 +1,4 @@
-"""A folder of Parquet files that somebody else wrote, as a table that is read and indexed but never written."""
+"""A folder of another writer's Parquet files, as a table that is read and indexed but never written."""
 
 from typing import Any
 from urllib.parse import unquote
@@ -16,10 +16,10 @@ from coprlake.text.text_types import is_text_map, is_text_or_bytes
 
 
 class ParquetFolder:
-    """What stands for a log: the listing of the folder.
+    """The listing of the folder, in place of a log.
 
-    Files may be replaced under their name, so a sidecar counts only while size and time of its data file are those that
-    were indexed. A folder that belongs to a table of some format is refused: see `recognizing`.
+    Files may be replaced by others of the same name, so a sidecar counts only while its data file has the size and time
+    that were indexed. Rejects a folder that belongs to a table of some format: see `recognizing`.
     """
 
     def __init__(self, folder: Folder) -> None:
@@ -39,11 +39,11 @@ class ParquetFolder:
 
     @property
     def configuration(self) -> dict[str, str]:
-        """There are no properties."""
+        """Always empty: a folder has no properties."""
         return {}
 
     def refresh(self) -> bool:
-        """List the folder again; whether it has changed."""
+        """List the folder again; returns whether it has changed."""
         files = self._list()
         if files == self._files:
             return False
@@ -64,14 +64,14 @@ class ParquetFolder:
         """The Parquet files.
 
         Raises:
-            NotFoundError, UnreadableTableError: they belong to a table, so that not all of them may count.
+            NotFoundError, UnreadableTableError: they belong to a table, which may no longer use all of them.
         """
         files = self.folder.list()
         refuse_tables_below(self.folder, files)
         return [file for file in files if file.name.endswith(".parquet") and not _is_hidden(file.name)]
 
     def _joint_schema(self) -> pa.Schema:
-        """The columns of all files; the first that has one decides its type, and is marked if others have another."""
+        """The columns of all files; the first file with a column sets its type, marked as varying if others differ."""
         fields: dict[str, pa.Field] = {}
         problem: Exception | None = None
         for file in self._files:
@@ -80,12 +80,12 @@ class ParquetFolder:
                     found = pq.ParquetFile(source, coerce_int96_timestamp_unit=INT96_UNIT).schema_arrow
             except READ_ERRORS as error:
                 problem = problem or _unreadable(self.folder.path(file.name), error)
-                continue  # whoever reads the file will hear of it
+                continue  # reading the file will report it
             for one in found.remove_metadata():
                 known = fields.setdefault(one.name, one.remove_metadata())
                 if not _reads_alike(known.type, one.type):
                     fields[one.name] = varying(known)
-        if problem is not None and not fields:  # nobody would get as far as reading a file
+        if problem is not None and not fields:  # no search would get as far as reading a file
             raise problem
         for name in self.partition_by:
             fields.setdefault(name, pa.field(name, pa.string()))
@@ -105,7 +105,7 @@ def _unreadable(path: str, error: Exception) -> UnreadableDataError:
         section="data file",
         expected="a Parquet file",
         found=str(error).partition("\n")[0],
-        advice="no file of this folder can be read; check the path, or bring the files back from a copy",
+        advice="no file of this folder can be read; check the path, or restore the files from a copy",
     )
 
 
@@ -114,6 +114,6 @@ def _is_hidden(name: str) -> bool:
 
 
 def _partition(name: str) -> dict[str, Any]:
-    """The columns in a file's path."""
+    """The partition columns in a file's path, and their values."""
     pairs = (part.partition("=") for part in name.split("/")[:-1] if "=" in part)
     return {unquote(column): None if value == NO_VALUE else unquote(value) for column, _, value in pairs}

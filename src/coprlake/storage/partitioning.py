@@ -1,4 +1,4 @@
-"""Which partition does a record belong to, and where does its data lie?"""
+"""Which partition a record belongs to, and where its data is stored."""
 
 import time
 import uuid
@@ -16,17 +16,17 @@ from coprlake.records import DAY, TIMESTAMP
 from coprlake.segment.python_values import FIRST_DAY, LAST_DAY
 
 NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
-"""The folder of records that have no value in the column, as every engine calls it."""
+"""The name that every engine gives to the folder of records without a value in the column."""
 
 Partition = tuple[str | None, ...]
-"""The values of the partition columns, as the log has them: text."""
+"""The values of the partition columns as text, as in the log."""
 
 
 def with_day(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with the day of each timestamp, if it has none.
+    """The batch with a column for the day of each timestamp, unless it already has one.
 
-    A time outside of the years 1 to 9999 has no day: Delta's dates have no others, and its record belongs to the
-    partition of those without a value.
+    A time outside the years 1 to 9999, the range of Delta's dates, has no day; its record goes to the partition without
+    a value.
     """
     if DAY in batch.schema.names:
         return batch
@@ -35,14 +35,14 @@ def with_day(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _dates(days: pa.Array) -> pa.Array:
-    """The days, null where no date can hold them."""
+    """The days, null where a date cannot hold them."""
     numbers = days.cast(pa.int32())
     fits = pc.and_(pc.greater_equal(numbers, FIRST_DAY), pc.less_equal(numbers, LAST_DAY))
     return days if pc.all(fits).as_py() in (True, None) else pc.if_else(fits, days, pa.scalar(None, pa.date32()))
 
 
 def split(batch: pa.RecordBatch, columns: Sequence[str]) -> Iterator[tuple[Partition, pa.RecordBatch]]:
-    """The records of each partition, in order, without the columns that they are partitioned by."""
+    """The records of each partition, in order, without the partition columns."""
     if not columns:
         yield (), batch
         return
@@ -64,7 +64,7 @@ def split(batch: pa.RecordBatch, columns: Sequence[str]) -> Iterator[tuple[Parti
 
 
 def _codes(name: str, column: pa.Array) -> tuple[np.ndarray[Any, np.dtype[np.int64]], list[Any]]:
-    """A number for each value, and the values; missing ones have the last number."""
+    """A number for each row's value, and the distinct values; nulls get the number after the last."""
     if name == DAY and pa.types.is_date32(column.type):
         column = _dates(column)
     encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
@@ -72,7 +72,7 @@ def _codes(name: str, column: pa.Array) -> tuple[np.ndarray[Any, np.dtype[np.int
         values = encoded.dictionary.to_pylist()
     except (OverflowError, ValueError) as error:
         raise UsageError(
-            f"the column {name} has a time outside of the years 1 to 9999, which the value of a partition cannot be; "
+            f"the column {name} has a time outside the years 1 to 9999, which cannot be a partition value; "
             "leave these records out, or partition the table by another column"
         ) from error
     return np.asarray(encoded.indices.cast(pa.int64()).fill_null(len(values))), values
@@ -88,9 +88,9 @@ def _values(keys: list[Any], row: int) -> Partition:
 
 
 def log_text(value: Any) -> str | None:
-    """A partition's value as the log has it (Delta protocol, "Partition Value Serialization")."""
+    """A partition value as text, as in the log (Delta protocol, "Partition Value Serialization")."""
     if value is None or value == "":
-        return None  # Delta has no empty text here: it reads as null
+        return None  # Delta has no empty strings here: they read as null
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime):
@@ -99,7 +99,7 @@ def log_text(value: Any) -> str | None:
 
 
 def folder_of(columns: Sequence[str], partition: Partition) -> str:
-    """The folder of a partition's data files, with a slash at the end; empty without partitions."""
+    """The folder of a partition's data files, ending in a slash; empty without partitions."""
     parts = (
         f"{quote(name, safe='')}={NO_VALUE if value is None else quote(value, safe='')}/"
         for name, value in zip(columns, partition, strict=True)
@@ -108,7 +108,7 @@ def folder_of(columns: Sequence[str], partition: Partition) -> str:
 
 
 def fresh_name(columns: Sequence[str], partition: Partition) -> str:
-    """A name that no data file has; names of one partition ascend with the time at which they were given."""
+    """A new, unique name for a data file; the names in one partition sort by time of creation."""
     return f"{folder_of(columns, partition)}{time.time_ns():016x}-{uuid.uuid4().hex}.parquet"
 
 
@@ -119,7 +119,7 @@ def constants(partition: Mapping[str, Any], schema: pa.Schema) -> dict[str, pa.S
         kind = schema.field(name).type if name in schema.names else pa.string()
         if isinstance(value, str):
             text = pa.scalar(value, pa.string())
-            is_time = pa.types.is_timestamp(kind)  # the log has no zone, which means UTC
+            is_time = pa.types.is_timestamp(kind)  # times in the log have no zone and are in UTC
             scalars[name] = text.cast(pa.timestamp("us")).cast(kind) if is_time else text.cast(kind)
         else:
             scalars[name] = pa.scalar(value, kind)

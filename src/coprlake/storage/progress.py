@@ -1,7 +1,7 @@
-"""How long jobs say how far they are."""
+"""How long-running jobs report progress."""
 
 from collections.abc import Callable
 from typing import TypeAlias
 
 Progress: TypeAlias = Callable[[int], None]
-"""Told how many bytes of data were worked on since the last call."""
+"""Called with the number of bytes of data processed since the last call."""

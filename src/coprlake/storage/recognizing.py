@@ -1,7 +1,7 @@
-"""Is a folder of Parquet files just that, or a part of a table whose metadata says which files count?
+"""Tells a plain folder of Parquet files from a part of a table, whose metadata says which files count.
 
-A table of Iceberg, Hudi or Delta keeps the files of deleted and rewritten records until they are cleaned away. Whoever
-reads its folder file by file gets those records back, so such a folder is refused, and the error says what to do.
+A table of Iceberg, Hudi or Delta keeps the files of deleted and rewritten records until they are cleaned up. Reading
+its folder file by file would bring those records back, so it is rejected, and the error says what to do.
 """
 
 import os
@@ -16,9 +16,9 @@ from coprlake.table_formats import DELTA, ICEBERG, ICEBERG_FOLDER, MARKS, Found,
 
 
 def refuse_tables_above(folder: Folder) -> None:
-    """Refuse a folder that is a table of another format, or lies inside of a table of any.
+    """Raise if the folder is a table of another format than Delta, or is inside a table of any format.
 
-    Folders above that cannot be looked at are passed over.
+    Skips folders above that cannot be read.
 
     Raises:
         UnreadableTableError: it is one.
@@ -35,28 +35,28 @@ def refuse_tables_above(folder: Folder) -> None:
 
 
 def refuse_tables_below(folder: Folder, files: Iterable[FileEntry]) -> None:
-    """Refuse a folder if some folder below is a table, of whatever format.
+    """Raise if a folder below this one is a table of any format.
 
     Args:
-        folder: which holds the files.
+        folder: the folder with the files.
         files: all files in it and below.
 
     Raises:
         NotFoundError: a folder below is a Delta table, which can be opened instead.
-        UnreadableTableError: one is a table of another format.
+        UnreadableTableError: a folder below is a table of another format.
     """
     found = next(_tables_among(files), None)
     if found is None:
         return
     if found.format == DELTA:
         raise NotFoundError(
-            f"{folder.uri}: this folder is not a table, but holds at least one; open {found.folder} in it"
+            f"{folder.uri}: this folder is not a table, but contains at least one; open {found.folder} in it"
         )
     raise _is_a_table(folder, found.format, found.folder)
 
 
 def refuse_links_into_tables(folder: Folder, files: Iterable[FileEntry]) -> None:
-    """Refuse a folder with symbolic links to data files, or folders of them, that belong to a table elsewhere."""
+    """Raise if symbolic links in the folder lead to data files, or folders of them, of a table elsewhere."""
     if not folder.is_local:
         return
     own = os.path.realpath(folder.root)
@@ -68,14 +68,14 @@ def refuse_links_into_tables(folder: Folder, files: Iterable[FileEntry]) -> None
 
 
 def _paths(folder: Folder) -> list[str]:
-    """The folder's path as it was given, and without symbolic links if that is another one."""
+    """The folder's path as given, and with symbolic links resolved if that differs."""
     if not folder.is_local:
         return [folder.root]
     return list(dict.fromkeys([os.path.normpath(folder.root), os.path.realpath(folder.root)]))
 
 
 def _format_of(filesystem: fs.FileSystem, path: str) -> str | None:
-    """The format of the table in a folder; None if there is none, or if it cannot be looked at."""
+    """The format of the table in a folder; None if there is none, or the folder cannot be read."""
     base = path.rstrip("/")
     try:
         marks = filesystem.get_file_info([f"{base}/{name}" for name in MARKS])
@@ -100,7 +100,7 @@ def _tables_among(files: Iterable[FileEntry]) -> Iterator[Found]:
 
 def _advice(format_name: str) -> str:
     return (
-        "its folder also holds files of deleted and rewritten records; read it with an engine that knows "
+        "its folder also has files of deleted and rewritten records; read it with an engine that supports "
         f"{format_name} (Spark, Trino or DuckDB) and export its records to Parquet or Delta"
     )
 

@@ -1,4 +1,4 @@
-"""Records to segments: each goes to the open segment of its partition, which is sealed when it is large enough."""
+"""Writes records to segments: each goes to an open segment of its partition, which is sealed when large enough."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,12 +21,12 @@ from coprlake.storage.partitioning import Partition, constants, fresh_name, spli
 
 @dataclass(frozen=True)
 class TableShape:
-    """What a writer has to know of a table; it can be sent to another machine.
+    """What a writer needs to know about a table; it can be sent to another machine.
 
     Attributes:
         uri: the folder.
         schema: the columns.
-        partition_by: those that are in the log and not in the files.
+        partition_by: the columns whose values are in the log and not in the files.
     """
 
     uri: str
@@ -36,19 +36,19 @@ class TableShape:
 
 @dataclass
 class Sealed:
-    """Segments that are written, synced and not yet in any log, and the columns that they bring."""
+    """Segments that are written and synced but not yet in any log, and the columns that they add."""
 
     files: list[NewFile] = field(default_factory=list)
     new_fields: dict[str, pa.Field] = field(default_factory=dict)
 
 
 class Segmenter:
-    """Takes records and seals segments; it knows nothing of the table's log. For one thread at a time.
+    """Takes records and seals segments, without access to the table's log. For one thread at a time.
 
     Args:
-        shape: of the table.
+        shape: the shape of the table.
         options: how segments are written.
-        segment_bytes: a segment with so much raw text is sealed.
+        segment_bytes: the raw size at which a segment is sealed.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Segmenter:
         self._segment_bytes = segment_bytes
         self._partition_by = shape.partition_by
         self._schema = shape.schema
-        self._open: dict[str, MutableSegment] = {}  # by name; the one that was used last is the last
+        self._open: dict[str, MutableSegment] = {}  # by name, the most recently used one last
         self._partitions: dict[str, Partition] = {}
         self._failure: BaseException | None = None
         self._sealed: list[tuple[NewFile, SealedSegment]] = []
@@ -67,7 +67,7 @@ class Segmenter:
 
     @property
     def row_count(self) -> int:
-        """Records that were taken and not handed over."""
+        """The number of records taken but not handed over."""
         return sum(s.row_count for s in self._open.values()) + sum(f.report.row_count for f, _ in self._sealed)
 
     def append(self, batch: pa.RecordBatch, raw_bytes: int | None = None) -> None:
@@ -75,7 +75,7 @@ class Segmenter:
 
         Args:
             batch: the records.
-            raw_bytes: what they took where they came from; by default the size of their lines.
+            raw_bytes: their size in their source; by default the size of their lines.
         """
         self.check()
         if batch.num_rows == 0:
@@ -93,18 +93,16 @@ class Segmenter:
             for partition, part in split(records, self._partition_by):
                 share = None if raw_bytes is None else raw_bytes * part.num_rows // records.num_rows
                 self._append_part(partition, part, share)
-        except (
-            BaseException
-        ) as error:  # a part of the records may be in: neither they nor a repetition may be committed
+        except BaseException as error:  # some records may be in: neither they nor a retry may be committed
             self._failure = error
             raise
 
     def searchables(self) -> list[Searchable]:
-        """All that was not handed over, as it is now."""
+        """All segments that were not handed over, in their current state."""
         return [segment.view() for segment in self._open.values()] + [sealed for _, sealed in self._sealed]
 
     def seal(self) -> Sealed:
-        """Seal what is open; all that is sealed stays here until it is handed over."""
+        """Seal all open segments; sealed segments stay here until they are handed over."""
         self.check()
         try:
             for name in list(self._open):
@@ -115,15 +113,15 @@ class Segmenter:
         return self.sealed()
 
     def sealed(self) -> Sealed:
-        """All that is sealed and was not handed over."""
+        """All segments that are sealed but not handed over."""
         return Sealed([file for file, _ in self._sealed], dict(self._new_fields))
 
     def hand_over(self) -> None:
-        """Whoever sealed has taken the segments, and answers for them."""
+        """Drop the sealed segments: the caller is responsible for them from now on."""
         self._sealed, self._new_fields = [], {}
 
     def abandon(self) -> list[str]:
-        """Forget everything; returns the data files that were sealed, which the caller has to remove."""
+        """Drop all segments; returns the names of sealed data files, which the caller has to remove."""
         for segment in self._open.values():
             segment.abandon()
         names = [sealed.name for _, sealed in self._sealed]
@@ -133,14 +131,14 @@ class Segmenter:
         return names
 
     def remove(self) -> None:
-        """Forget everything and remove all files: for segments of which no log can know."""
+        """Drop all segments and remove all files; only for segments that cannot be in any log."""
         for name in self.abandon():
             remove_segment(self._folder, name)
 
     def check(self) -> None:
         """Raise if an append or a seal has failed."""
         if self._failure is not None:
-            raise UsageError(f"an append failed ({self._failure}); abandon the writer and begin anew")
+            raise UsageError(f"an append failed ({self._failure}); abandon the writer and start again")
 
     def _append_part(self, partition: Partition, part: pa.RecordBatch, raw_bytes: int | None) -> None:
         own = [self._open[name] for name in self._open if self._partitions[name] == partition]
@@ -155,9 +153,9 @@ class Segmenter:
             self._make_room(0)
 
     def _begin(self, partition: Partition, schema: pa.Schema, own: list[MutableSegment]) -> MutableSegment:
-        """A new segment with the columns of the records, in the order of the table's.
+        """Start a segment with the columns of the records, in the order of the table's.
 
-        When records have grown by a column, the segment of their like takes their place: it is sealed, and the new one
+        When records gain a column, the new segment replaces the most similar open one: that is sealed, and the new one
         has the columns of both.
         """
         fields = {field.name: field for field in schema}
@@ -174,7 +172,7 @@ class Segmenter:
         return segment
 
     def _make_room(self, count: int) -> None:
-        """Seal what waited longest, or what is largest, to have room for so many more segments."""
+        """Seal the least recently used segments, then the largest, until there is room for `count` more."""
         while len(self._open) + count > OPEN_SEGMENTS:
             self._seal(next(iter(self._open)))
         while len(self._open) > 1 and sum(s.memory_bytes for s in self._open.values()) > WRITER_MEMORY_BYTES:
@@ -190,15 +188,15 @@ class Segmenter:
 
 
 def remove_segment(folder: Folder, name: str) -> None:
-    """Remove a data file that no log knows, and its sidecar."""
+    """Remove a data file that is in no log, and its sidecar."""
     folder.remove(name)
     folder.remove(sidecar_name(name))
 
 
 def best_fit(columns: Sequence[str], segments: Sequence[MutableSegment]) -> MutableSegment | None:
-    """The segment that has all of the columns and the fewest others; None if each has too many others.
+    """The segment with all of the columns and the fewest others; None if no segment fits closely enough.
 
-    Logs of different shapes go to different segments: a column that is missing costs in every batch.
+    Logs of different shapes go to different segments: a missing column takes space in every batch.
     """
     most = len(columns) + max(4, len(columns) // 2)
     fitting = [s for s in segments if set(columns) <= set(s.schema.names) and len(s.schema.names) <= most]
@@ -206,7 +204,7 @@ def best_fit(columns: Sequence[str], segments: Sequence[MutableSegment]) -> Muta
 
 
 def most_alike(columns: Sequence[str], segments: Sequence[MutableSegment]) -> MutableSegment | None:
-    """The segment that shares most of its columns; None if that is not even two thirds of both."""
+    """The segment with the most similar columns; None unless it shares more than two thirds of all columns of both."""
 
     def likeness(segment: MutableSegment) -> float:
         return len(set(columns) & set(segment.schema.names)) / len(set(columns) | set(segment.schema.names))

@@ -1,4 +1,4 @@
-"""The segments of a table at one version, and the one call that asks all their sketches."""
+"""The segments of a table at one version, and one call that queries all their sketches."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,19 +17,19 @@ from coprlake.storage.partitioning import constants
 from coprlake.tokens.profile import Profile
 
 CHECK_SECONDS: Final = 1.0
-"""How long a mapped sketch is taken to be as long as it was (`coprlake.unchanging`)."""
+"""How long to assume that a mapped sketch has not been truncated (`coprlake.unchanging`)."""
 _DAMAGED_BYTE: Final = bytes([DAMAGED])
 
 
 class SketchPool:
-    """The mapped sketches of many segments as arrays: a search builds no Python object a sketch."""
+    """The sketches of many segments as arrays, so that a search creates no Python object per sketch."""
 
     def __init__(self, segments: Sequence[SealedSegment]) -> None:
         count = len(segments)
         self._addresses = np.zeros(count, np.uint64)
         self._word_counts = np.zeros(count, np.int64)
-        self._groups = np.full(count, -1, np.int64)  # the number of the segment's profile, -1 without a sketch
-        self._views: list[U64Array] = []  # keep the memory
+        self._groups = np.full(count, -1, np.int64)  # the index of the segment's profile, -1 without a sketch
+        self._views: list[U64Array] = []  # keep the memory alive
         self.profiles: list[Profile] = []
         numbers: dict[Profile, int] = {}
         for number, segment in enumerate(segments):
@@ -47,7 +47,7 @@ class SketchPool:
         self._is_uniform = count > 0 and bool((self._groups == 0).all())
 
     def verdicts(self, chosen: I64Array | None, program_of: Callable[[Profile], Program]) -> U8Array:
-        """For each chosen segment (None: all of them) CANNOT, MIGHT or DAMAGED; MIGHT for one without a sketch."""
+        """CANNOT, MIGHT or DAMAGED for each chosen segment (None: all); MIGHT for a segment without a sketch."""
         if self._is_uniform:
             program = program_of(self.profiles[0])
             if chosen is None:
@@ -84,10 +84,10 @@ class Snapshot:
         missing: Sequence[UnreadableTableError] = (),
     ) -> None:
         self.segments = list(segments)
-        self.missing = list(missing)  # commits that cannot be read: they may have had more segments
+        self.missing = list(missing)  # commits that cannot be read, which may have more segments
         self.partition_by = frozenset(partition_by)
         self.schema = schema
-        self.column_names = frozenset(schema.names)  # Arrow makes a list each time that it is asked
+        self.column_names = frozenset(schema.names)  # Arrow makes a new list at each access
         self.version = version
         self.first_times = np.array([segment.entry.first_time for segment in segments], np.int64)
         self.last_times = np.array([segment.entry.latest_time for segment in segments], np.int64)
@@ -111,7 +111,7 @@ class Snapshot:
         return pool
 
     def verdicts(self, chosen: I64Array | None, program_of: Callable[[Profile], Program]) -> U8Array:
-        """As `SketchPool.verdicts`; a segment whose sketch turns out to be damaged goes on without it."""
+        """Like `SketchPool.verdicts`; also stops using sketches that turn out to be damaged."""
         found = self.pool.verdicts(chosen, program_of)
         damaged = np.flatnonzero(found == DAMAGED).tolist() if _DAMAGED_BYTE in found.tobytes() else ()
         for place in damaged:
@@ -122,7 +122,7 @@ class Snapshot:
                     section="ranks",
                     expected="numbers of tokens and lists that exist",
                     found="others",
-                    advice="`coprlake verify` tells more, `coprlake index` writes it again",
+                    advice="`coprlake verify` says more, `coprlake index` rewrites it",
                 )
             )
         return found
@@ -131,7 +131,7 @@ class Snapshot:
 def open_segments(
     folder: Folder, entries: Sequence[SegmentEntry], schema: pa.Schema, known: Mapping[str, SealedSegment]
 ) -> list[SealedSegment]:
-    """The segments of a version; those that are open already stay open."""
+    """The segments of a version; reuses those that are already open."""
     by_partition: dict[tuple[Any, ...], dict[str, pa.Scalar]] = {}
     segments = []
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Removing files that nothing needs any more: old versions, and what an interrupted writer left behind."""
+"""Removes files that are no longer needed: old versions, and leftovers of interrupted writers."""
 
 import re
 import time
@@ -13,9 +13,9 @@ from coprlake.storage.log.delta_log import DeltaLog
 from coprlake.summary import Report
 
 _UNFINISHED: Final = re.compile(rf"{LOG}/\.(\d{{20}}\.json|_last_checkpoint)\.[0-9a-f]{{32}}\.tmp")
-"""A commit that a killed writer was about to make."""
+"""The unfinished commit of a killed writer."""
 STREAMS_FOLDER: Final = f"{FOLDER}/streams"
-"""Where streams keep their checkpoints unless told otherwise."""
+"""The default folder for checkpoints of streams."""
 
 
 @dataclass(repr=False)
@@ -32,10 +32,10 @@ class VacuumReport(Report):
 
 
 def vacuum(log: DeltaLog, *, retention_hours: float = VACUUM_HOURS, dry_run: bool = False) -> VacuumReport:
-    """Delete what no version of the last hours needs: data files, their sidecars, and leftovers of killed writers.
+    """Delete what no version of the last `retention_hours` needs: data files, sidecars, leftovers of killed writers.
 
-    A file that is younger is never touched: somebody may be about to commit it. Nor is one that a symbolic link leads
-    to: it may lie outside of the table.
+    Never touches younger files, which a writer may be about to commit, nor files behind symbolic links, which may be
+    outside the table.
 
     Raises:
         UnreadableTableError: a commit or checkpoint is damaged, and may name files that nothing else does.
@@ -43,13 +43,13 @@ def vacuum(log: DeltaLog, *, retention_hours: float = VACUUM_HOURS, dry_run: boo
     report = VacuumReport(dry_run)
     sizes = {entry.name: entry.size_bytes for entry in log.folder.list()}
     named = log.vacuum(retention_hours, dry_run=dry_run)
-    report.data_files = [name for name in named if name in sizes]  # delta-rs also names what was removed long ago
+    report.data_files = [name for name in named if name in sizes]  # delta-rs also lists files removed long ago
     report.bytes = sum(sizes.get(name, 0) for name in report.data_files)
     gone = set(report.data_files)
     youngest_ns = time.time_ns() - int(retention_hours * 3600e9)
     for entry in log.folder.list(FOLDER):
         if entry.name.startswith(f"{STREAMS_FOLDER}/"):
-            continue  # a stream that pauses for a month goes on where it was
+            continue  # a stream that pauses for a month continues where it was
         data_name = data_name_of(entry.name)
         if data_name is None:
             _remove(log, entry, report, report.leftovers, youngest_ns)

@@ -1,4 +1,4 @@
-"""Is everything there, whole, and true?"""
+"""Checks that a table's files are complete, undamaged and consistent."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,9 +39,9 @@ def verify(segments: Sequence[SealedSegment], *, deep: bool = False, progress: P
     """Check each data file against the log, and each sidecar against its checksums and its data file.
 
     Args:
-        segments: what to check.
-        deep: also read all data, and check that the sketch leaves every batch that has a token.
-        progress: told how many bytes of data were checked since the last call.
+        segments: the segments to check.
+        deep: also read all data, and check that the sketch does not miss any token of any batch.
+        progress: see `Progress`.
     """
     report = VerifyReport(len(segments))
     for segment in segments:
@@ -83,7 +83,7 @@ def _verify_sidecar(segment: SealedSegment, report: VerifyReport, *, deep: bool)
 
 
 def _verify_tokens(segment: SealedSegment, report: VerifyReport) -> None:
-    """The law: the sketch leaves each batch for each of its tokens."""
+    """Check that the sketch has every batch for each of its tokens."""
     assert segment.sidecar is not None
     sketch = segment.sidecar.sketch
     indexer = BatchIndexer(segment.sidecar.description.plan, segment.constants)

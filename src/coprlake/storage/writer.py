@@ -1,4 +1,4 @@
-"""Appending: segments are written as records come; a commit makes all of them part of the table."""
+"""Appends records: segments are written as records arrive; a commit makes all of them part of the table."""
 
 import threading
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class WriteReport(Report):
     sketch_bytes = Renamed("index_bytes")
 
     def add(self, segment: SegmentReport) -> None:
-        """Count a segment."""
+        """Add the counts of a segment."""
         self.segments.append(segment)
         self.row_count += segment.row_count
         self.raw_bytes += segment.raw_bytes
@@ -43,7 +43,7 @@ class WriteReport(Report):
 
     @property
     def seconds_by_phase(self) -> dict[str, float]:
-        """The sum over all segments."""
+        """The seconds of each phase, summed over all segments."""
         total: dict[str, float] = {}
         for segment in self.segments:
             for phase, seconds in segment.seconds_by_phase.items():
@@ -52,15 +52,15 @@ class WriteReport(Report):
 
 
 class TableWriter:
-    """Takes records until it commits; what it has is found by searches of the same table object before that.
+    """Takes records and commits them; searches of the same table object find them even before the commit.
 
-    It is a context manager: leaving it commits, leaving it by an exception abandons what was not committed.
+    It is a context manager: leaving it commits; leaving it with an exception abandons what was not committed.
 
     Args:
         log: the table's log.
         options: how segments are written.
-        segment_bytes: a segment with so much raw text is sealed.
-        guard: held while a commit is made, so that whoever holds it sees a record before or after it, once.
+        segment_bytes: the raw size at which a segment is sealed.
+        guard: held during a commit, so that a search that holds it sees each record exactly once.
     """
 
     def __init__(
@@ -74,13 +74,13 @@ class TableWriter:
         self._log = log
         self._segmenter = Segmenter(log.shape, options, segment_bytes)
         self._lock = threading.RLock()
-        self._turn = threading.Lock()  # whoever waits for the other lock holds it: an appender cannot overtake a search
+        self._turn = threading.Lock()  # held while waiting for `_lock`, so that an appender cannot overtake a search
         self._guard = guard or threading.RLock()
         self._is_closed = False
 
     @property
     def uncommitted_rows(self) -> int:
-        """Records that a commit would add."""
+        """The number of records that a commit would add."""
         with self._lock:
             return self._segmenter.row_count
 
@@ -89,7 +89,7 @@ class TableWriter:
 
         Args:
             data: the records; see `coprlake.storage.conforming`.
-            raw_bytes: what they took where they came from; by default the size of their lines.
+            raw_bytes: their size in their source; by default the size of their lines.
         """
         count = 0
         for batch in arrow_batches(data):
@@ -100,17 +100,17 @@ class TableWriter:
         return count
 
     def searchables(self) -> list[Searchable]:
-        """All that is not committed, as it is now."""
+        """All segments that are not committed, in their current state."""
         with self._in_turn():
             return self._segmenter.searchables()
 
     def commit(self, **note: Any) -> WriteReport:
-        """Seal what is open and make all of it part of the table, in one step."""
+        """Seal all open segments and make them part of the table, in one step."""
         with self._lock:
             self._check_open()
             self._segmenter.seal()
         report = WriteReport()
-        with self._guard, self._lock:  # always in this order: a search takes them so
+        with self._guard, self._lock:  # always in this order, as a search takes them
             sealed = self._segmenter.sealed()
             if not sealed.files:
                 return report
@@ -123,13 +123,13 @@ class TableWriter:
         return report
 
     def abandon(self) -> None:
-        """Forget what was not committed, and remove its files."""
+        """Drop what was not committed, and remove its files."""
         with self._lock:
             self._log.discard(self._segmenter.abandon())
             self._is_closed = True
 
     def close(self) -> WriteReport:
-        """Commit, and take no more."""
+        """Commit, and take no more records."""
         report = WriteReport() if self._is_closed else self.commit()
         self._is_closed = True
         return report
@@ -158,12 +158,12 @@ class TableWriter:
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise UsageError("the writer is closed; ask the table for a new one")
+            raise UsageError("the writer is closed; get a new one from the table")
         self._segmenter.check()
 
 
 def scratch_options(options: SegmentOptions, folder: Folder) -> SegmentOptions:
-    """The options with temporary files beside the table, where there is room for them, if that is on this machine."""
+    """The options with temporary files in the folder of a local table, where there is room for them."""
     if options.scratch_folder is not None or not folder.is_local:
         return options
     return replace(options, scratch_folder=folder.path("_coprlake/scratch"))

@@ -1,1 +1,1 @@
-"""How the log of a table is read and written: commits, checkpoints, and what others may do with them."""
+"""How the log of a table is read and written: commits, checkpoints, and the rules for other writers."""

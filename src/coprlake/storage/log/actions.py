@@ -1,4 +1,4 @@
-"""What the log says of a data file, written and read: names, sizes, and the statistics of the timestamp."""
+"""Reads and writes what the log says about a data file: names, sizes, and the statistics of the timestamp."""
 
 import json
 import re
@@ -22,13 +22,13 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 @dataclass(frozen=True)
 class NewFile:
-    """A sealed segment that is to join the table."""
+    """A sealed segment to add to the table."""
 
     report: SegmentReport
     partition: dict[str, str | None]
 
     def action(self, *, data_change: bool) -> AddAction:
-        """As the log wants it."""
+        """The log's action that adds the file."""
         return AddAction(
             path=self.report.name,
             size=self.report.data_bytes,
@@ -43,7 +43,7 @@ def _statistics(report: SegmentReport) -> str:
     stats: dict[str, Any] = {"numRecords": report.row_count}
     if (report.first_time, report.last_time) != ALWAYS:
         for side, moment in (("minValues", report.first_time), ("maxValues", report.last_time)):
-            if is_datetime(moment):  # other readers know no other times; without a limit nothing is ruled out
+            if is_datetime(moment):  # other readers know no other times; without a bound nothing is ruled out
                 stats[side] = {TIMESTAMP: iso_text(moment)}
         stats["nullCount"] = {TIMESTAMP: 0}
     return json.dumps(stats)
@@ -74,11 +74,11 @@ def entries_of(actions: pa.Table) -> list[SegmentEntry]:
 
 
 def name_of(path: str) -> str:
-    """The name of a data file, if it lies in the table's folder, by its path as the log spells it.
+    """The name of a data file in the table's folder, from its path as spelled in the log.
 
     Raises:
-        UnreadableTableError: it lies elsewhere: what a table says must not lead to other files of this machine. Or the
-            file has other names as well: whoever compares names would take it for one that no version needs.
+        UnreadableTableError: the file is elsewhere: a table must not lead to other files of this machine. Or the path
+            is not the file's plain name: comparing names would make it look like a file that no version needs.
     """
     name = unquote(path)
     if name.startswith("/") or _SCHEME.match(name):
@@ -88,7 +88,7 @@ def name_of(path: str) -> str:
         raise UnreadableTableError(
             name,
             section="_delta_log",
-            expected="data files inside of the table's folder",
+            expected="data files inside the table's folder",
             found="an absolute path",
             advice=advice,
         )
@@ -97,9 +97,9 @@ def name_of(path: str) -> str:
         raise UnreadableTableError(
             name,
             section="_delta_log",
-            expected="data files inside of the table's folder",
+            expected="data files inside the table's folder",
             found="a path that leads out of it",
-            advice="do not trust this table; whoever wrote it can say how it came about",
+            advice="do not trust this table; ask its author why it has this path",
         )
     if "." in parts or "" in parts:
         raise UnreadableTableError(
@@ -107,7 +107,7 @@ def name_of(path: str) -> str:
             section="_delta_log",
             expected="data files by their plain names",
             found="a path with a part that is empty or a dot",
-            advice="write the table anew with the engine that made it",
+            advice="rewrite the table with the engine that created it",
         )
     return name
 
@@ -124,7 +124,7 @@ def _time_statistics(actions: pa.Table, side: str, unknown: int) -> list[int]:
 
 
 def _null_counts(actions: pa.Table) -> list[int | None]:
-    """How many records of each file have no timestamp; None where the log does not say."""
+    """The number of records without a timestamp in each file; None where the log does not say."""
     counts = actions.column("null_count") if "null_count" in actions.schema.names else None
     if counts is None or counts.type.get_field_index(TIMESTAMP) < 0:
         return [None] * actions.num_rows

@@ -1,7 +1,7 @@
-"""The text of a commit, by Delta's protocol: what delta-rs would write, so that we can write it safely ourselves.
+"""The text of a commit in Delta's protocol: what delta-rs would write, so that we can write it safely ourselves.
 
-Commits that change files are written here. Those that make a table or change its columns are worded by delta-rs, in a
-folder of their own, because it knows which protocol the columns need.
+We build commits that change files here. For commits that create a table or change its columns, delta-rs makes the text
+in a private folder, because it knows which protocol the columns need.
 """
 
 import json
@@ -23,20 +23,20 @@ from coprlake.storage.log.protocol import FEATURE_VERSION, READER_FEATURE_VERSIO
 
 LOG: Final = "_delta_log"
 NOTE: Final = "coprlake"
-"""The key under which a commit says, in our words, what it was."""
+"""The key of our own note on what a commit did."""
 IDENTITY: Final = "txnId"
 """The key of a commit's own id, as Spark names it."""
 _SAFE: Final = "/!$&'()+,:;=@"
-"""What delta-rs leaves as it is in a path; letters, digits and ``_.-~`` need no mention."""
+"""The characters that delta-rs does not quote in a path, besides letters, digits and ``_.-~``."""
 
 
 def commit_name(number: int) -> str:
-    """The file of a version."""
+    """The name of a version's commit file."""
     return f"{LOG}/{number:020d}.json"
 
 
 def path_text(name: str) -> str:
-    """A data file's name as the log spells it."""
+    """A data file's name as spelled in the log."""
     return quote(name, safe=_SAFE)
 
 
@@ -71,7 +71,7 @@ def remove_line(
 
 
 def transaction_line(application: str, number: int) -> dict[str, Any]:
-    """The line that says that a step of an application was made."""
+    """The line that records a step of an application."""
     return {"txn": {"appId": application, "version": number, "lastUpdated": _now()}}
 
 
@@ -82,8 +82,8 @@ def data_commit(
 
     Args:
         lines: what it adds and removes.
-        note: what it does, in our words; it also says how many lines there are, so that one cut short is noticed.
-        identity: what no other commit has.
+        note: our note on what it does; the number of lines is added, so that a truncated commit is noticed.
+        identity: a unique id.
         partition_by: the table's partition columns.
     """
     info = {
@@ -155,7 +155,7 @@ def _private_folder() -> Iterator[str]:
 
 
 def _reworded(file: Path, identity: str, uri: str | None = None) -> bytes:
-    """A commit of delta-rs with our id, and with the place of the table instead of the private folder's."""
+    """A commit of delta-rs with our id, and with the table's location instead of the private folder's."""
     lines = [json.loads(line) for line in file.read_text().splitlines() if line]
     for line in lines:
         info = line.get("commitInfo")
@@ -170,7 +170,7 @@ def _text(lines: Sequence[Mapping[str, Any]]) -> bytes:
     text = "".join(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n" for line in lines)
     try:
         return text.encode()
-    except UnicodeEncodeError as error:  # half of a pair: no reader would take the log after that
+    except UnicodeEncodeError as error:  # a lone surrogate: no reader would accept the log after that
         raise UsageError(f"{text[error.start - 20 : error.end]!r}: not valid Unicode; nothing was committed") from error
 
 

@@ -15,10 +15,10 @@ from coprlake.storage.log.refusals import cause_of, check_name, table_exists_err
 
 
 def create_log(folder: Folder, schema: pa.Schema, partition_by: Sequence[str], configuration: dict[str, str]) -> None:
-    """Make an empty table; it is on disk when this returns.
+    """Create an empty table; it is on disk when this returns.
 
     Raises:
-        ConflictError: there is one already.
+        ConflictError: there is already a table.
     """
     check_name(folder)
     try:
@@ -36,7 +36,7 @@ def create_log(folder: Folder, schema: pa.Schema, partition_by: Sequence[str], c
     except DeltaError as error:
         if DeltaTable.is_deltatable(folder.uri):
             raise table_exists_error(folder) from error
-        raise StorageError(f"{folder.uri}: the table could not be made; {cause_of(error)}") from error
+        raise StorageError(f"{folder.uri}: the table could not be created; {cause_of(error)}") from error
 
 
 def _create_here(folder: Folder, schema: pa.Schema, partition_by: Sequence[str], configuration: dict[str, str]) -> None:
@@ -44,14 +44,14 @@ def _create_here(folder: Folder, schema: pa.Schema, partition_by: Sequence[str],
         folder.make()
     except (OSError, CoprlakeError) as error:
         reason = getattr(error.__cause__, "strerror", None) or cause_of(error)
-        raise StorageError(f"{folder.root}: the folder cannot be made; {reason}") from error
+        raise StorageError(f"{folder.root}: the folder cannot be created; {reason}") from error
     if DeltaTable.is_deltatable(folder.uri):
         raise table_exists_error(folder)
     data = create_commit(folder.root, schema, partition_by, configuration, uuid.uuid4().hex)
     try:
         Path(folder.path(LOG)).mkdir(exist_ok=True)
     except OSError as error:
-        raise StorageError(f"{folder.path(LOG)}: the folder cannot be made; {error.strerror}") from error
+        raise StorageError(f"{folder.path(LOG)}: the folder cannot be created; {error.strerror}") from error
     if not folder.place(commit_name(0), data):
         raise table_exists_error(folder)
     folder.sync_names(commit_name(0))

@@ -1,11 +1,11 @@
-"""What a build must understand to read a table, or to write to it.
+"""The features that a build must support to read a table, or to write to it.
 
-A table may say so in two properties of its Delta log, each a list of names separated by commas. A build that does not
-know one of the names refuses, with a message that says what to do; it never answers from files that it would read
-wrongly. Tables without the properties need nothing besides what build 0.1.0 understood. The formats of sidecars and
-sketches have versions of their own: a sidecar that is too new is left aside, and its data file is scanned.
+A table may list them in two properties of its Delta log, as names separated by commas. A build that does not know one
+of the names raises an error that says what to do; it never answers from files that it would misread. Tables without
+the properties need only what build 0.1.0 supports. The formats of sidecars and sketches have their own versions: a
+sidecar that is too new is ignored, and its data file is scanned.
 
-A change of the formats that older builds would misread adds a name here, and gives it to the tables that need it.
+A format change that older builds would misread adds a name here, and to the properties of tables that need it.
 """
 
 from collections.abc import Mapping
@@ -17,17 +17,17 @@ READER_PROPERTY: Final = "coprlake.readerFeatures"
 WRITER_PROPERTY: Final = "coprlake.writerFeatures"
 
 READER_FEATURES: Final[frozenset[str]] = frozenset()
-"""What this build understands when it reads."""
+"""The features that this build can read."""
 
 WRITER_FEATURES: Final[frozenset[str]] = READER_FEATURES
-"""What this build observes when it writes; whoever writes also reads."""
+"""The features that this build can write; a writer also reads."""
 
 OF_NEW_TABLES: Final[Mapping[str, str]] = {}
-"""The properties of tables that this build makes."""
+"""The properties of tables that this build creates."""
 
 
 def check_readable(uri: str, configuration: Mapping[str, str]) -> None:
-    """Raise if a search of the table could be wrong.
+    """Raise if this build could search the table wrongly.
 
     Raises:
         UnreadableTableError: the table needs a newer build.
@@ -36,7 +36,7 @@ def check_readable(uri: str, configuration: Mapping[str, str]) -> None:
 
 
 def check_writable(uri: str, configuration: Mapping[str, str]) -> None:
-    """Raise if a change of the table could break it for others.
+    """Raise if a change by this build could break the table for others.
 
     Raises:
         UnreadableTableError: the table needs a newer build.

@@ -1,6 +1,6 @@
-"""Is the table's log whole? A loss of power may have cut short what a writer that does not sync had said was done.
+"""Checks a table's log: if a writer does not sync, a power loss may truncate a commit that it reported as done.
 
-An empty commit is the worst: every reader of Delta takes it for a commit that did nothing.
+An empty commit is the worst case: every Delta reader takes it for a commit that did nothing.
 """
 
 import json
@@ -19,17 +19,17 @@ from coprlake.storage.log.checkpointing import POINTER, LogNames, names_in, newe
 from coprlake.storage.log.commits import LOG, NOTE, commit_name, path_text
 
 _READ_COMMITS: Final = 100
-"""So many of the newest commits are read when a table is opened."""
+"""The number of newest commits that are read when a table is opened."""
 _LINES: Final = re.compile(rb'\\"lines\\": ?(\d+)\}"')
-"""How many lines a commit of ours has besides the first, as its note says."""
+"""The number of lines after the first, in the note of one of our commits."""
 
 
 def log_problems(folder: Folder, *, read: bool = True) -> list[UnreadableTableError]:
-    """All that is wrong with the files of a log: empty or cut short, missing, or pointing nowhere.
+    """All problems with the files of a log: empty, truncated or missing files, or a pointer to nothing.
 
     Args:
-        folder: the table's.
-        read: False to look at names and sizes only.
+        folder: the table's folder.
+        read: False to check only names and sizes.
     """
     sizes = {entry.name.removeprefix(f"{LOG}/"): entry for entry in folder.list(LOG)}
     names = LogNames.of([name for name in sizes if "/" not in name])
@@ -45,16 +45,15 @@ def log_problems(folder: Folder, *, read: bool = True) -> list[UnreadableTableEr
 
 
 def damaged_commits(folder: Folder, numbers: Iterable[int] | None = None) -> dict[int, str]:
-    """Which commits on this machine are empty, or cut short at the end of a line, and what they are then.
+    """The commits on this machine that are empty, or truncated at the end of a line, and what is wrong with each.
 
-    Nobody else notices: to a reader of Delta such a commit did less than it did. Of all commits the sizes are looked
-    at. The newest ones since the last checkpoint are read as well, at most as many as make a table's opening slower by
-    a millisecond.
+    Nothing else notices these: to a Delta reader the commit simply did less. This checks the sizes of all commits, and
+    reads the newest ones since the last checkpoint, at most as many as slow down opening by a millisecond.
 
     Args:
-        folder: the table's.
-        numbers: the versions to look at; by default all that the log has. Older ones may be behind a checkpoint that
-            another writer has made without noticing.
+        folder: the table's folder.
+        numbers: the versions to check; by default all in the log, because another writer may have made a checkpoint
+            on top of a damaged commit without noticing.
     """
     last = -1
     if numbers is None:
@@ -68,7 +67,7 @@ def damaged_commits(folder: Folder, numbers: Iterable[int] | None = None) -> dic
 
 
 def commit_damage(folder: Folder, number: int, *, read: bool = True) -> str | None:
-    """What is wrong with a commit on this machine, as far as `damaged_commits` looks; None if it is gone."""
+    """What is wrong with a local commit, as far as `damaged_commits` checks; None if nothing is, or it is gone."""
     path = folder.path(commit_name(number))
     try:
         if os.stat(path).st_size == 0:  # noqa: PTH116
@@ -79,16 +78,16 @@ def commit_damage(folder: Folder, number: int, *, read: bool = True) -> str | No
             data = file.read()
     except OSError:
         return None
-    told = _LINES.search(data.partition(b"\n")[0])  # ours is on the first line
+    told = _LINES.search(data.partition(b"\n")[0])  # our note is on the first line
     if told is None or int(told[1]) + 1 == data.count(b"\n"):
         return None
     return _commit_fault(data)
 
 
 def may_be_condensed(folder: Folder) -> bool:
-    """Whether the commits of a log on this machine since its newest checkpoint are whole; this reads them.
+    """Whether all commits of a local log since its newest checkpoint are undamaged; this reads them.
 
-    A checkpoint stands for all commits before it: made on top of a damaged one, it would hide the loss for good.
+    A checkpoint replaces all commits before it: made on top of a damaged one, it would hide the loss for good.
     """
     names = names_in(folder)
     last = newest_checkpoint(folder, names)
@@ -142,7 +141,7 @@ def _commit_fault(data: bytes) -> str | None:
 def _broken_checkpoints(
     folder: Folder, names: LogNames, sizes: dict[str, FileEntry], *, read: bool
 ) -> Iterator[tuple[str, str]]:
-    """The files of checkpoints that are cut short; the newest checkpoint is read to its end, of others the footer."""
+    """The damaged files of checkpoints; reads the newest checkpoint completely, and only the footers of others."""
     newest = max(names.checkpoints, default=-1)
     own = [(name, number == newest) for number, found in names.checkpoints.items() for name in found]
     beside = [(name, False) for name in sizes if name.startswith("_sidecars/") and name.endswith(".parquet")]
@@ -157,14 +156,14 @@ def _checkpoint_fault(folder: Folder, name: str, whole: bool) -> str | None:
     if name.endswith(".json"):
         return _commit_file_fault(folder, name)
     try:
-        # not mapped: it may be another writer's, and be replaced while it is read
+        # not mapped: it may be another writer's, and may be replaced while we read it
         with folder.filesystem.open_input_file(folder.path(f"{LOG}/{name}")) as source, pq.ParquetFile(source) as file:
             for group in range(file.metadata.num_row_groups if whole else 0):
                 file.read_row_group(group)
     except FileNotFoundError:
         raise
     except (OSError, pa.ArrowException, ValueError) as error:
-        return f"no readable Parquet ({str(error).partition(chr(10))[0]})"
+        return f"a file that is not readable Parquet ({str(error).partition(chr(10))[0]})"
     return None
 
 
@@ -188,7 +187,7 @@ def _pointer_problems(
 
 
 def _gaps(folder: Folder, names: LogNames, whole: list[int]) -> list[UnreadableTableError]:
-    """Versions that are missing between those that a reader needs."""
+    """The missing commits among those that a reader needs."""
     start = max(whole, default=-1)
     needed = [number for number in names.commits if number > start]
     missing = [number for number in range(start + 1, max(needed, default=start) + 1) if number not in names.commits]
@@ -200,7 +199,7 @@ def _gaps(folder: Folder, names: LogNames, whole: list[int]) -> list[UnreadableT
 
 
 def _is_readable(names: LogNames, whole: list[int]) -> bool:
-    """Whether the commits, and the checkpoints that are whole, give the newest version."""
+    """Whether the newest version can be read from the commits and the undamaged checkpoints."""
     start = max(whole, default=-1)
     last = max(names.commits, default=-1)
     return (bool(whole) or 0 in names.commits) and all(n in names.commits for n in range(start + 1, last + 1))
@@ -210,25 +209,25 @@ def _checkpoint_advice(folder: Folder, names: LogNames, whole: list[int], name: 
     if _is_readable(names, whole):
         log = folder.path(LOG)
         return f"remove it and {log}/{POINTER}: the commits give the same"
-    return "restore it from a backup: the commits that it stands for are gone"
+    return "restore it from a backup: the commits that it replaces are gone"
 
 
 def _commit_problem(folder: Folder, number: int, what: str, names: LogNames) -> UnreadableTableError:
     if number == 0:
         advice = (
             "restore it from a backup; if nothing was ever written to this table, remove the folder _delta_log and "
-            "make the table again"
+            "create the table again"
         )
     else:
         advice = (
-            f"{_restoring(folder, number, names)}, or, to go on without the records or columns of that commit, "
+            f"{_restoring(folder, number, names)}, or, to continue without the records or columns of that commit, "
             """write {"commitInfo":{}} into it"""
         )
     return _problem(folder, commit_name(number).removeprefix(f"{LOG}/"), "a whole commit", what, advice)
 
 
 def _restoring(folder: Folder, number: int, names: LogNames) -> str:
-    """How to bring back the records of a commit: a checkpoint since then may have been made without them."""
+    """How to restore the records of a commit: a later checkpoint may have been made without them."""
     later = [checkpoint for checkpoint in names.checkpoints if checkpoint >= number]
     if not later:
         return "restore it from a backup"
@@ -250,7 +249,7 @@ def _bytes(folder: Folder, name: str) -> bytes:
 
 
 def _unless_gone(check: Callable[[], str | None]) -> str | None:
-    """What a check says; nothing of a file that a writer has cleaned away meanwhile."""
+    """The result of a check; None if a writer has removed the file in the meantime."""
     try:
         return check()
     except FileNotFoundError:
@@ -262,10 +261,10 @@ def _unless_gone(check: Callable[[], str | None]) -> str | None:
 
 
 def check_whole(folder: Folder) -> None:
-    """Refuse to decide what nobody needs while a commit, or a checkpoint, that may name it cannot be read.
+    """Raise if a commit or checkpoint is damaged: it may be the only one that names a file, so none may be removed.
 
     Raises:
-        UnreadableTableError: such a file is damaged.
+        UnreadableTableError: a commit or checkpoint is damaged.
     """
     for problem in log_problems(folder, read=folder.is_local):
         if not problem.file.endswith(POINTER):
@@ -279,7 +278,7 @@ def check_whole(folder: Folder) -> None:
 
 
 def is_named(folder: Folder, name: str, version: int) -> bool:
-    """Whether a commit since a data file was written, up to this version, names it: old versions may need it."""
+    """Whether a commit up to this version, made since a data file was written, names it: old versions may need it."""
     entry = folder.entry(name)
     if entry is None:
         return False

@@ -1,4 +1,4 @@
-"""Panics of delta-rs: Rust's last resort, which Python sees as an exception that hardly anybody catches."""
+"""Panics of delta-rs, which Python sees as an exception that ``except Exception`` does not catch."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from coprlake.errors import UnreadableTableError
 
 @contextmanager
 def panics_refused(uri: str) -> Iterator[None]:
-    """Make an error of a panic: the log or a checkpoint of the table holds what its reader never expected."""
+    """Turn a panic into an error: the table's log or a checkpoint has something that delta-rs does not expect."""
     try:
         yield
     except Exception:
@@ -19,7 +19,7 @@ def panics_refused(uri: str) -> Iterator[None]:
         raise UnreadableTableError(
             uri,
             section="_delta_log",
-            expected="a log by Delta's protocol",
-            found=f"one that its reader fails on ({str(error).partition(chr(10))[0]})",
-            advice="run `coprlake verify`, and bring damaged files in that folder back from a copy",
+            expected="a log that follows Delta's protocol",
+            found=f"one that delta-rs fails on ({str(error).partition(chr(10))[0]})",
+            advice="run `coprlake verify`, and restore damaged files in that folder from a copy",
         ) from error

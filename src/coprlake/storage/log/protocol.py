@@ -1,10 +1,9 @@
-"""What a table's protocol asks of whoever writes to it: rules that are kept here, and those that are refused.
+"""What a table's protocol requires of its writers: the rules that we follow, and those for which we reject a change.
 
-A rule counts where it is in use: a table that merely allows CHECK constraints can be written to until it has one.
+A rule counts only where it is in use: a table that merely allows CHECK constraints can be written to until it has one.
 Rules about values (constraints, invariants, generated and identity columns) matter when records are added; rules about
-changes (append-only, the change data feed) when some are taken away. Records that are only moved to other files have
-met all rules before. NOT NULL is checked by whoever has the records: see `check_required`
-and `check_required_inside`.
+changes (append-only, the change data feed) when records are removed. Records that only move to other files already
+met all rules. NOT NULL is checked where the records are: see `check_required` and `check_required_inside`.
 """
 
 import json
@@ -16,10 +15,10 @@ import pyarrow as pa
 from coprlake.errors import UsageError
 
 Change: TypeAlias = Literal["append", "delete", "move", "columns"]
-"""Records are added, taken away (or replaced), written to other files as they are, or the table gets columns."""
+"""Records are added, removed (or replaced), or moved to other files unchanged; or the table gains columns."""
 
 FEATURE_VERSION: Final = 7
-"""The version of writers from which on the features are listed by their names."""
+"""The writer version from which on features are listed by name."""
 
 READER_FEATURE_VERSION: Final = 3
 """The same for readers."""
@@ -37,7 +36,7 @@ KEPT_FEATURES: Final = frozenset(
         "vacuumProtocolCheck",
     }
 )
-"""What is understood here, be it that a change is refused where the feature is in use."""
+"""The features that we support, some of them by rejecting changes where the feature is in use."""
 
 _IDENTITY: Final = "identityColumns"
 _IDENTITY_VERSION: Final = 6
@@ -45,13 +44,13 @@ _CONSTRAINT: Final = "delta.constraints."
 
 
 class Rules(NamedTuple):
-    """What the log says of a table, as far as writers are concerned.
+    """What the log says about a table that matters to writers.
 
     Attributes:
-        writer_version: that a writer must understand at least.
-        features: of writers, by name.
+        writer_version: the lowest protocol version that a writer must support.
+        features: the names of the writer features.
         configuration: the table's properties.
-        schema: as Delta's JSON has it.
+        schema: the schema in Delta's JSON.
     """
 
     writer_version: int
@@ -61,7 +60,7 @@ class Rules(NamedTuple):
 
 
 def unknown_features(rules: Rules) -> list[str]:
-    """What a writer must understand and is not understood here."""
+    """The features that a writer must support and that we do not."""
     if rules.writer_version > FEATURE_VERSION:
         return [f"writer version {rules.writer_version}"]
     if rules.writer_version == _IDENTITY_VERSION:  # delta-rs does not commit to such a table
@@ -70,27 +69,28 @@ def unknown_features(rules: Rules) -> list[str]:
 
 
 def check_change(uri: str, rules: Rules, change: Change) -> None:
-    """Refuse a change that a rule of the table forbids, or whose rule cannot be checked here.
+    """Raise if a rule of the table forbids the change, or we cannot check the rule.
 
     Raises:
-        UsageError: it is one; the message names the rule.
+        UsageError: the change is not possible; the message names the rule.
     """
     if change == "delete":
         if _is_on(rules, "delta.appendOnly"):
             raise UsageError(
-                f"{uri}: the table is append-only (delta.appendOnly), so no records are deleted or replaced; to allow "
-                "it, set the property to false with the engine that made the table"
+                f"{uri}: the table is append-only (delta.appendOnly), so no records can be deleted or replaced; to "
+                "allow it, set the property to false with the engine that created the table"
             )
         if _is_on(rules, "delta.enableChangeDataFeed"):
             raise UsageError(
-                f"{uri}: the table keeps a change data feed (delta.enableChangeDataFeed), which is not written here; "
-                "delete with the engine that made the table, or switch the feed off"
+                f"{uri}: the table keeps a change data feed (delta.enableChangeDataFeed), which coprlake does not "
+                "write; delete with the engine that created the table, or turn the feed off"
             )
     if change == "append":
         found = next(_rules_of_values(rules), None)
         if found is not None:
             raise UsageError(
-                f"{uri}: the table has {found}, which is not checked here; append with the engine that made the table"
+                f"{uri}: the table has {found}, which coprlake does not check; append with the engine that created "
+                "the table"
             )
 
 
@@ -114,7 +114,7 @@ def _rules_of_values(rules: Rules) -> Iterator[str]:
 
 
 def _fields(kind: Any, path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """All fields of a schema, also inside of others, with their metadata."""
+    """All fields of a schema, including nested ones, with their metadata."""
     if not isinstance(kind, dict):
         return
     for field in kind.get("fields", ()):
@@ -126,7 +126,7 @@ def _fields(kind: Any, path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]
 
 
 def check_required(records: pa.RecordBatch, schema: pa.Schema) -> None:
-    """Refuse records without a value where the table demands one (NOT NULL).
+    """Raise if records have no value where the table requires one (NOT NULL).
 
     Raises:
         UsageError: a column is null.
@@ -141,12 +141,12 @@ def check_required(records: pa.RecordBatch, schema: pa.Schema) -> None:
 
 
 def check_required_inside(records: pa.RecordBatch, schema: pa.Schema) -> None:
-    """Refuse nulls where the table demands values inside of structs, lists and maps.
+    """Raise if there are nulls where the table requires values inside structs, lists and maps.
 
-    To be asked before the records get the types of the table: Arrow casts some of these nulls, and rejects others.
+    Call this before converting the records to the table's types: Arrow casts some of these nulls, and rejects others.
 
     Raises:
-        UsageError: there is one.
+        UsageError: there is a null.
     """
     for field in schema:
         if pa.types.is_nested(field.type) and field.name in records.schema.names:
@@ -157,7 +157,7 @@ def check_required_inside(records: pa.RecordBatch, schema: pa.Schema) -> None:
 
 
 def _nulls_inside(array: pa.Array, kind: pa.DataType, path: str) -> Iterator[tuple[str, int]]:
-    """Each place inside that must not be null, and how many values are; what has another shape is passed over."""
+    """Each nested field that must not be null, and its number of nulls; skips values of a different shape."""
     parts: list[tuple[str, pa.Field, pa.Array | None]] = []
     known = len(array) - array.null_count
     if pa.types.is_struct(kind) and pa.types.is_struct(array.type):

@@ -1,4 +1,4 @@
-"""Put commits into a log on this machine: synced before they have a name, and acknowledged when the name is synced."""
+"""Puts commits into a local log: synced before they get their name, and acknowledged when the name is synced."""
 
 import os
 import time
@@ -9,37 +9,37 @@ from coprlake.files import Folder
 from coprlake.storage.log.commits import commit_name
 
 _YOUNG_SECONDS: Final = 300
-"""A file that is older has long been written to disk by the operating system."""
+"""The operating system has long written older files to disk."""
 _ALWAYS_SYNCED: Final = 10
-"""So many commits are synced whatever their time is: a clock may jump."""
+"""The number of newest commits that are synced whatever their time: a clock may jump."""
 
 
 class CommitPublisher:
-    """Writes commits of one log, and knows how far the log is on disk."""
+    """Writes the commits of one log, and tracks up to which version it is on disk."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self._synced_version = -1  # this one and those before it are on disk for sure
+        self._synced_version = -1  # this version and all before it are certainly on disk
 
     def swap(self, version: int, data: bytes) -> bool:
-        """Put a commit into the log of a table on this machine; False if somebody else has that version."""
+        """Put a commit into the log of a local table; False if another writer has taken that version."""
         self.sync_to(version - 1)
         return self._folder.place(commit_name(version), data)
 
     def confirm(self, version: int) -> None:
-        """Return when the name of a commit that was put into the log will survive a loss of power."""
+        """Wait until the name of a commit in the log will survive a power loss."""
         try:
             self._folder.sync_names(commit_name(version), above=self._synced_version < 0)
         except OSError as error:
             reason = str(error).partition("\n")[0]
             raise StorageError(
-                f"{self._folder.uri}: version {version} is in the log, but the disk does not say that it will stay; "
+                f"{self._folder.uri}: version {version} is in the log, but the disk did not confirm it; "
                 f"{reason}; check the disk, and whether the records are there before you add them again"
             ) from error
         self._synced_version = max(self._synced_version, version)
 
     def sync_to(self, version: int) -> None:
-        """See that other writers' commits, up to this version, are on disk: ours would be worthless without them."""
+        """Ensure that other writers' commits up to this version are on disk: without them ours would be worthless."""
         if not self._folder.is_local or version <= self._synced_version:
             return
         oldest = time.time() - _YOUNG_SECONDS
@@ -50,13 +50,13 @@ class CommitPublisher:
                 if is_old and number <= version - _ALWAYS_SYNCED:
                     break
             except FileNotFoundError:
-                break  # cleaned away: a checkpoint has it
+                break  # removed: a checkpoint has it
             self._folder.sync_file(commit_name(number))
         self._folder.sync_names(commit_name(version), above=self._synced_version < 0)
         self._synced_version = version
 
     def find(self, identity: str, since: int) -> int | None:
-        """The version, of those from `since` on, whose commit has this id; None if there is none."""
+        """The first version from `since` on whose commit has this id; None if there is none."""
         wanted = identity.encode()
         version = since
         while True:

@@ -1,4 +1,4 @@
-"""Why a log is not opened, and what delta-rs meant: errors in our words."""
+"""Errors for logs that cannot be opened, including those of delta-rs in our words."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,48 +20,48 @@ _CAUSE: Final = "\N{DOWNWARDS ARROW WITH TIP RIGHTWARDS}"
 
 
 def check_name(folder: Folder) -> None:
-    """Refuse a path that delta-rs would take for another one.
+    """Raise if delta-rs would mistake the path for another one.
 
     Raises:
-        UsageError: it has a character that delta-rs decodes, or refuses.
+        UsageError: it has a character that delta-rs decodes or rejects.
     """
     if folder.is_local and "%" in folder.root:  # delta-rs 1.6 decodes it once or twice, and looks elsewhere
         raise UsageError(f"{folder.root}: a table's path must not have a percent sign; choose another folder")
-    if folder.is_local and "\\" in folder.root:  # which delta-rs takes for a slash, and looks elsewhere
+    if folder.is_local and "\\" in folder.root:  # delta-rs takes it for a slash, and looks elsewhere
         raise UsageError(f"{folder.root}: a table's path must not have a backslash; choose another folder")
-    if folder.is_local and _CONTROL.search(folder.root):  # which delta-rs refuses, in other words for each call
+    if folder.is_local and _CONTROL.search(folder.root):  # delta-rs rejects them, with a different error in each call
         raise UsageError(f"{folder.root!r}: a table's path must not have control characters; choose another folder")
 
 
 def check_spelling(folder: Folder, fields: Sequence[pa.Field], present: pa.Schema) -> None:
-    """Refuse columns that differ from others in case only: Delta does not tell them apart.
+    """Raise if new columns differ from existing ones only in case: Delta does not tell them apart.
 
     Raises:
-        ConflictError: somebody else has added one.
+        ConflictError: another writer has added one.
     """
     spelt = {name.lower(): name for name in present.names}
     for field in fields:
         if spelt.get(field.name.lower(), field.name) != field.name:
             raise ConflictError(
-                f"{folder.uri}: somebody else has added the column {spelt[field.name.lower()]}, which is "
-                f"{field.name} to Delta; nothing was committed, try again"
+                f"{folder.uri}: another writer has added the column {spelt[field.name.lower()]}, which "
+                f"Delta does not distinguish from {field.name}; nothing was committed, try again"
             )
 
 
 def table_exists_error(folder: Folder) -> ConflictError:
-    """For a table that cannot be made."""
-    return ConflictError(f"{folder.uri}: there is a table already; open it instead")
+    """The error for creating a table where there is one."""
+    return ConflictError(f"{folder.uri}: there is already a table; open it instead")
 
 
 def why_no_table(folder: Folder) -> str:
-    """For a table that cannot be opened."""
+    """Why a folder cannot be opened as a table."""
     if not folder.exists():
-        return "no such folder; `coprlake ingest FILES --into TABLE` makes a table"
-    return "this folder holds no table (no _delta_log in it); check the path"
+        return "no such folder; `coprlake ingest FILES --into TABLE` creates a table"
+    return "there is no table in this folder (no _delta_log); check the path"
 
 
 def too_new(folder: Folder, found: str) -> UnreadableTableError:
-    """For a table that needs what is not understood here."""
+    """The error for a table that needs features that we do not support."""
     return UnreadableTableError(
         folder.uri,
         section="protocol",
@@ -82,7 +82,7 @@ def log_read_errors(folder: Folder) -> Iterator[None]:
 
 
 def cause_of(error: Exception) -> str:
-    """What went wrong, and why: the first line and the last of the causes that delta-rs lists below it."""
+    """The first line of an error of delta-rs, and the last of the causes listed below it."""
     first, *rest = _COLOR.sub("", str(error)).splitlines() or [""]
     causes = [line.partition(_CAUSE)[2].strip() for line in rest if _CAUSE in line]
     return f"{first}: {causes[-1]}" if causes else first

@@ -1,4 +1,4 @@
-"""Commits and a vacuum of a table on this machine take turns."""
+"""Makes commits and vacuums of a local table take turns."""
 
 import fcntl
 import os
@@ -11,10 +11,10 @@ from coprlake.storage.log.commits import LOG
 
 @contextmanager
 def held(folder: Folder, *, alone: bool) -> Iterator[None]:
-    """Hold the log of a table on this machine: commits hold it together, a vacuum `alone`.
+    """Lock the log of a local table: commits share the lock, a vacuum holds it `alone`.
 
-    Between the moment at which a commit sees that its files are there and the moment at which it is in the log, no
-    vacuum removes a file, whatever the retention is and whatever the clock says. A dead process holds nothing.
+    From the moment a commit checks that its files exist until it is in the log, no vacuum removes a file, whatever the
+    retention or the clock. The lock of a dead process is released.
     """
     if not folder.is_local:
         yield
