@@ -15,7 +15,8 @@ from coprlake.kernel import U8Array, U32Array, U64Array, i64, kernel
 from coprlake.tokens.fingerprint import fingerprint, mix, polynomial_of, upper_half
 from coprlake.tokens.required_tokens import symbol_class
 from coprlake.tokens.rules import DOT, IS_SEPARATOR, LAST_DIGIT, LAST_WORD, PAPER, SYMBOLS, WINNOWED
-from coprlake.tokens.scanner import chunk_end, new_seen, scan_chunk
+from coprlake.tokens.run_tokens import scan_chunk
+from coprlake.tokens.scanner import chunk_end, new_seen
 from coprlake.tokens.seen import COUNT, Seen, add_fingerprint, add_token
 
 RANDOM, MARKS_FIRST, OPEN_CLOSED = 0, 1, 2

@@ -16,7 +16,8 @@ from coprlake.kernel import U8Array, U32Array, U64Array, i64, kernel
 from coprlake.records import CONTENT
 from coprlake.tokens.fingerprint import as_bytes, field_seed, fingerprint, polynomial_of
 from coprlake.tokens.rules import LAST_BLANK, LAST_MARK, LAST_WORD, SYMBOLS, WINNOWED, WORDS, field_rules, kernel_rules
-from coprlake.tokens.scanner import add_character_pairs, chunk_end, new_seen, scan_chunk
+from coprlake.tokens.run_tokens import add_character_pairs, scan_chunk
+from coprlake.tokens.scanner import chunk_end, new_seen
 from coprlake.tokens.seen import COUNT, Seen, add_token
 from coprlake.tokens.winnowing import add_winnowed
 

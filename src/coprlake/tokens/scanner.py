@@ -17,30 +17,24 @@ from coprlake.config import RULES, RuleSet
 from coprlake.kernel import I32Array, I64Array, U8Array, U32Array, U64Array, i64, kernel, word_of
 from coprlake.records import CONTENT
 from coprlake.text.arrow_strings import occurring_strings, string_buffers
-from coprlake.text.utf8 import character_end
-from coprlake.tokens.fingerprint import BASE, field_seed, finish, polynomial_of
+from coprlake.tokens.fingerprint import field_seed, polynomial_of
 from coprlake.tokens.rules import (
-    DOT,
     GRAM_NUMBERS,
-    GRAM_RADIX,
-    IS_SEPARATOR,
     LAST_BLANK,
-    LAST_DIGIT,
     LAST_MARK,
     LAST_WORD,
     LONG_WORD_BYTES,
     SYMBOLS,
     WINDOW_BYTES,
     WINNOWED,
-    WORDS,
     field_rules,
     kernel_rules,
 )
-from coprlake.tokens.seen import COUNT, LONG_COUNT, Seen, add_gram, add_token, is_new_gram, is_new_token, new_winnow
+from coprlake.tokens.run_tokens import ROOM, scan_chunk
+from coprlake.tokens.seen import COUNT, LONG_COUNT, Seen, add_token, is_new_token, new_winnow
 from coprlake.tokens.winnowing import add_winnowed
 
 _ONE: Final = np.uint64(1)
-_ZERO: Final = np.uint64(0)
 _GRAM_WORDS: Final = GRAM_NUMBERS // 64 + 1
 _BYTES_0X21: Final = np.uint64(0x2121212121212121)
 _BYTES_0X80: Final = np.uint64(0x8080808080808080)
@@ -48,169 +42,6 @@ _CHUNK_MIX1: Final = np.uint64(0x9E3779B97F4A7C15)
 _CHUNK_MIX2: Final = np.uint64(0xA24BAED4963EE407)
 CHUNK_CACHE_BITS: Final = 14
 LONG_CHUNK_CACHE_BITS: Final = 13
-_ROOM: Final = 1 << 16
-"""What one run of ASCII can add at the most: every gram of its class, and its own tokens."""
-
-
-@kernel
-def _scan_marks(data: U8Array, start: int, end: int, seed: np.uint64, rules: int, seen: Seen) -> int:
-    """Rules 2 and 7 for the run of marks at `start`; returns where the run ends."""
-    polynomial = _ZERO
-    last, last_two, number = 0, 0, 0
-    i = start
-    while i < end:
-        symbol = i64(SYMBOLS[data[i]])
-        if symbol <= LAST_WORD or symbol > LAST_MARK:
-            break
-        mark = symbol - LAST_WORD
-        number = last_two * GRAM_RADIX + mark
-        polynomial = polynomial * BASE + np.uint64(symbol)
-        if rules > WORDS:
-            one = np.uint64(symbol)
-            add_gram(seen.mark_grams, mark, one, seed, seen)
-            if last > 0:
-                two = np.uint64(last + LAST_WORD) * BASE + one
-                add_gram(seen.mark_grams, last * GRAM_RADIX + mark, two, seed, seen)
-                if last_two > GRAM_RADIX:
-                    three = np.uint64(last_two // GRAM_RADIX + LAST_WORD) * BASE * BASE + two
-                    add_gram(seen.mark_grams, number, three, seed, seen)
-        last_two = last * GRAM_RADIX + mark
-        last = mark
-        i += 1
-    if i - start > 3:
-        add_token(polynomial, seed, seen)
-    else:
-        add_gram(seen.mark_grams, number, polynomial, seed, seen)
-    return i
-
-
-@kernel
-def add_character_pairs(data: U8Array, start: int, end: int, seed: np.uint64, seen: Seen) -> None:
-    """Rule 8 for the characters of ``data[start:end]``."""
-    second = character_end(data, start, end)
-    while second < end:
-        third = character_end(data, second, end)
-        add_token(polynomial_of(data, start, third), seed, seen)
-        start, second = second, third
-
-
-@kernel
-def _scan_foreign(data: U8Array, start: int, end: int, seed: np.uint64, rules: int, seen: Seen) -> int:
-    """Rules 3 and 8 for the non-ASCII run `data[start:end]`; returns `end`."""
-    add_token(polynomial_of(data, start, end), seed, seen)
-    if rules > WORDS:
-        add_character_pairs(data, start, end, seed, seen)
-    return end
-
-
-@kernel
-def _foreign_end(data: U8Array, start: int, end: int) -> int:
-    """Where the run of non-ASCII bytes at `start` ends."""
-    while start < end and data[start] >= 0x80:
-        start += 1
-    return start
-
-
-@kernel
-def _keeps_pair(
-    data: U8Array,
-    low: int,
-    previous_start: int,
-    previous_digits: int,
-    start: int,
-    digits: int,
-    stop: int,
-    high: int,
-) -> bool:
-    """Whether rule set 2 has the pair ``data[previous_start:stop]``, of which the second word begins at `start`.
-
-    It has pairs that are shorter than a window, unless there are digits in both words: times and fractions would be
-    most of them. But two numbers in a longer chain of dots are a part of an address, and stay.
-    """
-    if digits == 0 or previous_digits == 0:
-        return stop - previous_start < WINDOW_BYTES
-    if data[start - 1] != DOT or digits < stop - start or previous_digits < start - 1 - previous_start:
-        return False
-    return (stop < high and data[stop] == DOT) or (previous_start > low and data[previous_start - 1] == DOT)
-
-
-@kernel
-def scan_chunk(data: U8Array, i: int, end: int, low: int, high: int, seed: np.uint64, rules: int, seen: Seen) -> bool:
-    """Add the tokens of ``data[i:end]``, whose words are whole; False if `seen` has no room for them.
-
-    ``data[low:high]`` is what may be looked at around it: the run in a line, or the whole of a search text.
-    """
-    long_limit = len(seen.long_tokens) // 2
-    linked = 0  # runs before this one that hang together by single separators: 0, 1, or 2 if by dots
-    separator = _ZERO
-    previous = _ZERO
-    previous_pair = _ZERO
-    numbers = 0  # words before this one that are numbers, one after another
-    start, previous_start, first_start = i, i, i
-    digits, previous_digits = 0, 0
-    while i < end:
-        symbol = i64(SYMBOLS[data[i]])
-        if symbol > LAST_MARK and symbol <= LAST_BLANK:
-            i += 1
-            continue
-        if len(seen.out) - seen.sizes[COUNT] < _ROOM or seen.sizes[LONG_COUNT] > long_limit - 4:
-            return False
-        if symbol > LAST_BLANK:
-            stop = _foreign_end(data, i, end)
-            if seen.sizes[LONG_COUNT] + (stop - i) > long_limit or len(seen.out) - seen.sizes[COUNT] < stop - i:
-                return False
-            i = _scan_foreign(data, i, stop, seed, rules, seen)
-            continue
-        if symbol > LAST_WORD:
-            i = _scan_marks(data, i, end, seed, rules, seen)
-            continue
-        first_start, previous_start, previous_digits = previous_start, start, digits
-        start, digits = i, 0
-        polynomial = _ZERO
-        power = _ONE
-        last, last_two = 0, 0
-        while True:  # rule 1, and rule 6 on the way
-            number = last_two * GRAM_RADIX + symbol
-            polynomial = polynomial * BASE + np.uint64(symbol)
-            power = power * BASE
-            digits += 1 if symbol <= LAST_DIGIT else 0
-            if rules > WORDS and last_two > GRAM_RADIX and is_new_gram(seen.word_grams, number):
-                upper = np.uint64(last_two // GRAM_RADIX) * BASE + np.uint64(last)
-                seen.out[seen.sizes[COUNT]] = finish(upper * BASE + np.uint64(symbol), seed)
-                seen.sizes[COUNT] += 1
-            last_two = last * GRAM_RADIX + symbol
-            last = symbol
-            i += 1
-            if i == end:
-                break
-            symbol = i64(SYMBOLS[data[i]])
-            if symbol > LAST_WORD:
-                break
-        if i - start <= 3:
-            add_gram(seen.word_grams, number, polynomial, seed, seen)
-        elif rules != WINNOWED or i - start < LONG_WORD_BYTES or digits == 0:
-            add_token(polynomial, seed, seen)
-        numbers = numbers + 1 if digits == i - start else 0
-        pair = _ZERO
-        if linked > 0:  # rule 4
-            joint = separator * power + polynomial
-            pair = previous * BASE * power + joint
-            if rules != WINNOWED or _keeps_pair(data, low, previous_start, previous_digits, start, digits, i, high):
-                add_token(pair, seed, seen)
-            is_triple = rules != WINNOWED or i - first_start >= WINDOW_BYTES or numbers < 3
-            if linked > 1 and is_triple:  # rule 5; of a short triple of numbers, the pairs say as much
-                add_token(previous_pair * BASE * power + joint, seed, seen)
-        if i + 1 < end and IS_SEPARATOR[data[i]] and SYMBOLS[data[i + 1]] <= LAST_WORD:
-            dot = data[i] == DOT
-            linked = 2 if dot and linked > 0 and separator == np.uint64(SYMBOLS[DOT]) else 1
-            separator = np.uint64(symbol)
-            previous, previous_pair = polynomial, pair
-            add_gram(seen.mark_grams, symbol - LAST_WORD, separator, seed, seen)
-            i += 1
-        else:
-            linked = 0
-            numbers = 0
-    return True
 
 
 @kernel
@@ -373,7 +204,7 @@ def new_seen(longest_batch_bytes: int | None = None) -> Seen:
         chunks=np.zeros(2 << CHUNK_CACHE_BITS if longest_batch_bytes is None else 2, np.uint64),
         long_chunks=np.zeros(2 << LONG_CHUNK_CACHE_BITS if longest_batch_bytes is None else 2, np.int64),
         sizes=np.zeros(2, np.int64),
-        out=np.empty(2 * _ROOM + long_count, np.uint32),
+        out=np.empty(2 * ROOM + long_count, np.uint32),
         winnow=new_winnow(),
     )
 
@@ -450,7 +281,7 @@ class BatchScanner:
     def _grow(self, longest_run_bytes: int) -> None:
         """Make room for at least as many long tokens again, and for a foreign run of the given length."""
         count = int(self._seen.sizes[COUNT])
-        room = max(2 * count, count + longest_run_bytes) + _ROOM
+        room = max(2 * count, count + longest_run_bytes) + ROOM
         out = np.zeros(room, np.uint32)
         out[:count] = self._seen.out[:count]
         table = np.zeros(1 << (4 * max(count, longest_run_bytes, 1 << 13)).bit_length(), np.uint32)
