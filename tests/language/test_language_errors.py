@@ -1,5 +1,6 @@
 """Bad queries: an error says what is wrong, where, and what was probably meant. Nothing hangs, nothing is injected."""
 
+import sys
 import time
 from contextlib import suppress
 
@@ -139,6 +140,19 @@ def test_nothing_hangs_on_large_or_deep_queries(table: Table) -> None:
     )
     assert found.arrow().num_rows == 1
     assert time.monotonic() - started < 60
+
+
+def test_long_pipelines_leave_the_recursion_limit_alone(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "setrecursionlimit", lambda _: pytest.fail("the limit is the process's"))
+    assert table.query("data record(a = 1)" + " | fieldsAdd a = a + 1" * 190).arrow().to_pylist() == [{"a": 191}]
+    assert table.query("data record(a = 1)" + " | append [data record(a = 1) | limit 1]" * 60).arrow().num_rows == 61
+    assert table.query("data record(a = 1)" + " | filter a in [data record(a = 1)]" * 60).arrow().num_rows == 1
+    nested = "data record(a = 1)"
+    for _ in range(30):
+        nested = f"data record(a = 1) | filter a in [{nested}]"
+    assert table.query(nested).arrow().num_rows == 1
+    terms = "".join(f' | fieldsAdd x = contains(content, "{i}") or x' for i in range(100))
+    assert table.query(f"fetch logs | fieldsAdd x = true{terms} | filter x").arrow().num_rows == 12
 
 
 def test_a_catastrophic_pattern_is_not_one(table: Table) -> None:

@@ -9,8 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.dialects.spark import Spark
+from sqlglot.generator import Generator
 
 from coprlake import Table, create_table, open_table
+from coprlake.language.sql.rendering import rendered
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
     EVERYTHING,
@@ -262,3 +267,18 @@ def test_a_dataframe_of_spark(spark: SparkSession, table: Table) -> None:
     ).dataframe()
     assert dict(frame.dtypes) == {"source": "string", "t": "timestamp", "a": "array<bigint>"}
     assert frame.count() == 3
+
+
+@pytest.mark.parametrize("pretty", [False, True])
+@pytest.mark.parametrize("generator", [DuckDB.Generator, Spark.Generator])
+def test_a_deep_tree_is_rendered_as_a_shallow_one_is(generator: type[Generator], pretty: bool) -> None:
+    value: exp.Expression = exp.column("a")
+    for _ in range(12):
+        value = exp.Paren(this=exp.Add(this=value, expression=exp.Literal.string("it's\ntwo lines")))
+        value = exp.Anonymous(this="f", expressions=[exp.Case(default=value).when(exp.column("b"), exp.Null())])
+    tree = exp.Select(expressions=[value])
+    for i in range(25):
+        tree = exp.Select(expressions=[exp.column("a")]).from_(tree.subquery(f"t{i}"))
+    expected = generator(identify=True, pretty=pretty).generate(tree)
+    assert rendered(generator(identify=True, pretty=pretty), tree) == expected
+    assert generator(identify=True, pretty=pretty).generate(tree) == expected  # the tree is as it was
