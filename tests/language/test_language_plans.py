@@ -15,7 +15,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.generator import Generator
 
 from coprlake import Table, create_table, open_table
-from coprlake.language.sql.rendering import rendered
+from coprlake.language.sql.sql_text import rendered
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
     EVERYTHING,

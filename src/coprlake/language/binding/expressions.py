@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from coprlake.language import syntax, times
-from coprlake.language.binding import values
+from coprlake.language.binding import known_values
 from coprlake.language.binding.arithmetic import aligned, arithmetic, negated
 from coprlake.language.binding.calls import arguments_of, function_of, invoke, order_of
-from coprlake.language.binding.comparing import as_time, compare
+from coprlake.language.binding.comparisons import as_time, compare
 from coprlake.language.binding.converting import a_kind, convert, expect, member_at
 from coprlake.language.binding.session import Session
 from coprlake.language.functions.catalog import FUNCTIONS
@@ -79,11 +79,11 @@ class Expressions:
     def _bind(self, node: syntax.Value) -> Expr:
         match node:
             case syntax.Literal():
-                return values.literal(self.session, node)
+                return known_values.literal(self.session, node)
             case syntax.Duration():
-                return values.duration(self.session, node)
+                return known_values.duration(self.session, node)
             case syntax.Variable():
-                return values.variable(self.session, node)
+                return known_values.variable(self.session, node)
             case syntax.Name():
                 return self._name(node)
             case syntax.Minus():
@@ -105,7 +105,7 @@ class Expressions:
                 return self._call(node)
             case syntax.Group():
                 elements = [self._bind(argument.value) for argument in node.arguments]
-                return values.listed(self.session, elements, node.span)
+                return known_values.listed(self.session, elements, node.span)
             case syntax.Block():
                 return self.session.fail("a query in brackets cannot stand here", node.span)
 

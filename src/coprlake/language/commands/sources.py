@@ -7,8 +7,8 @@ from coprlake.language import scope as scopes
 from coprlake.language import syntax, times
 from coprlake.language.binding.arithmetic import arithmetic
 from coprlake.language.binding.converting import constant, unify
+from coprlake.language.binding.known_values import listed
 from coprlake.language.binding.session import Session
-from coprlake.language.binding.values import listed
 from coprlake.language.commands.pipeline import Pipeline
 from coprlake.language.commands.registry import command
 from coprlake.language.functions.values import operators

@@ -13,7 +13,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.spark import Spark
 
 from coprlake.language.functions.array_functions import Kernel
-from coprlake.language.sql.rendering import rendered
+from coprlake.language.sql.sql_text import rendered
 from coprlake.language.types import Type, member_names
 
 _CARRIED: Final = {
