@@ -18,8 +18,8 @@ from coprlake.generator.applications.application_list import APPLICATIONS
 from coprlake.generator.clock import TimeStyle
 from coprlake.generator.distribution import QUANTILES, SHAPES, lines_per_source
 from coprlake.generator.field_values import KINDS
+from coprlake.generator.line_rendering import ApplicationRenderer
 from coprlake.generator.pools import GrowingPool, RecentPool
-from coprlake.generator.rendering import ApplicationRenderer
 from coprlake.generator.samples import SampleRenderer
 
 

@@ -14,7 +14,7 @@ from coprlake.predicate.narrowing import required
 from coprlake.predicate.predicates import And, Compare, Contains, Equals, Exists, Not, OneOf, Or, Regex, Term
 from coprlake.segment.sealed import SealedSegment
 from coprlake.testing.torture import differential
-from coprlake.testing.torture.answers.comparing import Asked
+from coprlake.testing.torture.answers.answer_comparing import Asked
 from coprlake.testing.torture.answers.oracle import answer, is_in_time
 from coprlake.testing.torture.answers.plain_rows import Moment, plain_rows
 from coprlake.testing.torture.answers.plain_sql import NoSqlError, PlainTable

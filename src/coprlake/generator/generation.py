@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from coprlake.errors import UsageError
 from coprlake.generator.applications.application_list import APPLICATIONS
 from coprlake.generator.distribution import SourceShape, lines_per_source, shape_named
+from coprlake.generator.line_rendering import ApplicationRenderer
 from coprlake.generator.logset import LogSet, line_lengths
-from coprlake.generator.rendering import ApplicationRenderer
 from coprlake.generator.samples import SampleRenderer
 
 _CHUNK_LINES = 50_000  # small sources of a kind are rendered together, to share the cost of a call

@@ -23,7 +23,13 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from coprlake.errors import CoprlakeError
-from coprlake.testing.torture.answers.comparing import Asked, OpenTable, random_extra, wrong_pipeline, wrong_search
+from coprlake.testing.torture.answers.answer_comparing import (
+    Asked,
+    OpenTable,
+    random_extra,
+    wrong_pipeline,
+    wrong_search,
+)
 from coprlake.testing.torture.answers.foreign_data import ID, random_data
 from coprlake.testing.torture.answers.random_pipelines import Drawing, Pipeline
 from coprlake.testing.torture.answers.random_predicates import Known, random_predicate, random_times

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from coprlake.predicate.predicates import And, Not, OneOf, Or, Predicate
-from coprlake.testing.torture.answers.comparing import Asked
+from coprlake.testing.torture.answers.answer_comparing import Asked
 from coprlake.testing.torture.answers.foreign_data import ID
 from coprlake.testing.torture.answers.random_pipelines import Pipeline
 
