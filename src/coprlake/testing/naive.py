@@ -99,9 +99,7 @@ def _grams_in(window: bytes) -> Iterator[bytes]:
 
 
 def _gram_order(gram: bytes, seed: int) -> tuple[int, int, int]:
-    """The sort key: the least pair in the middle first, then at an end, then elsewhere; then 30 bits of the hash, then
-    the fingerprint.
-    """
+    """The sort key: least pair in the middle, at an end, or elsewhere; then 30 hash bits; then the fingerprint."""
     symbols = [int(SYMBOLS[byte]) for byte in gram[:6]]
     pairs = [(left | right << 8) * 0x9E3779B1 % 2**32 for left, right in pairwise(symbols)]
     least = min(pairs)

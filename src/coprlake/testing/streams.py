@@ -245,9 +245,7 @@ def serve(connection: Connection) -> None:
 
 
 def _run(worker: Worker, send: Callable[..., None], number: int, name: str, arguments: dict[str, Any]) -> None:
-    worker.spark.createDataFrame(
-        [], "id long"
-    )  # makes this the session of the thread, so that `write` finds the source
+    worker.spark.createDataFrame([], "id long")  # makes this the session of the thread, for `write` to find the source
     try:
         send("result", number, JOBS[name](worker, **arguments))
     except Exception as error:
