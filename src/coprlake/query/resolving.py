@@ -95,8 +95,8 @@ def no_time(schema: pa.Schema) -> str:
     found = f"the column {TIMESTAMP} is {schema.field(TIMESTAMP).type}" if TIMESTAMP in schema.names else ""
     found = found or f"this table has no column {TIMESTAMP}"
     if times:
-        return f"{found}; name a condition on one of its times instead of a range (--where): {', '.join(times)}"
-    return f"{found} and no other column of times, so a range of time (--since, --until) cannot be asked for"
+        return f"{found}; use a condition on one of its time columns instead of a range (--where): {', '.join(times)}"
+    return f"{found} and no other time column, so a time range (--since, --until) is not possible"
 
 
 def _is_time(kind: pa.DataType, *, days: bool = False) -> bool:

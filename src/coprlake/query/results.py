@@ -1,4 +1,4 @@
-"""How results are taken, from a search and from a query alike."""
+"""The results of a search or a query."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ from coprlake.segment.python_values import rows_of
 
 
 class Results(ABC):
-    """Rows that are computed when they are asked for. Each call computes them again."""
+    """Rows that are computed on demand. Each call computes them again."""
 
     @abstractmethod
     def _begin_results(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """Begin a run: the columns of its result, and the rows, which are computed as they are taken."""
+        """Start a run; return the columns of its result, and the rows, which are computed as they are read."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The result as Arrow record batches, while it is computed."""
@@ -48,9 +48,9 @@ class Results(ABC):
         return polars.from_arrow(self.arrow())
 
     def reader(self) -> pa.RecordBatchReader:
-        """The result as a stream of Arrow record batches, which is computed as it is read."""
+        """The result as a stream of Arrow record batches, computed as it is read."""
         return pa.RecordBatchReader.from_batches(*self._begin_results())
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """The result for any library that takes Arrow streams, Polars and DuckDB among them."""
+        """The result for any library that accepts Arrow streams, such as Polars and DuckDB."""
         return self.reader().__arrow_c_stream__(requested_schema)

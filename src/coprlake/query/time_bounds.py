@@ -1,4 +1,4 @@
-"""Points in time as a caller gives them, and as a search compares them."""
+"""Converts the points in time that callers give to those that a search compares."""
 
 from datetime import UTC, date, datetime, timedelta
 from typing import TypeAlias
@@ -6,12 +6,12 @@ from typing import TypeAlias
 from coprlake.errors import UsageError
 
 Time: TypeAlias = datetime | date | timedelta | str | int | None
-"""A point in time: a datetime (without a zone: UTC), a text in ISO format, microseconds since 1970, or, as a timedelta,
-so long ago."""
+"""A point in time: a datetime (UTC if it has no zone), a day, an ISO 8601 string, microseconds since 1970, or a
+timedelta before now."""
 
 
 def microseconds(moment: Time, default: int) -> int:
-    """A point in time as microseconds since 1970."""
+    """Convert a point in time to microseconds since 1970; None gives `default`."""
     if moment is None:
         return default
     if isinstance(moment, int) and not isinstance(moment, bool):
@@ -22,11 +22,13 @@ def microseconds(moment: Time, default: int) -> int:
         try:
             moment = datetime.fromisoformat(moment)
         except ValueError as error:
-            raise UsageError(f"{moment!r} is no time; expected ISO 8601, such as 2026-11-16T03:55:00Z") from error
+            raise UsageError(
+                f"{moment!r} is not a valid time; expected ISO 8601, such as 2026-11-16T03:55:00Z"
+            ) from error
     elif isinstance(moment, date) and not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     if not isinstance(moment, datetime):
-        raise UsageError(f"{moment!r} is no time; expected a datetime, ISO text, microseconds, or a timedelta")
+        raise UsageError(f"{moment!r} is not a valid time; expected a datetime, ISO text, microseconds, or a timedelta")
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

@@ -1,1 +1,1 @@
-"""Oracles, strategies and data for testing coprlake, shipped for those who build on it."""
+"""Oracles, strategies and data for testing coprlake and code built on it."""

@@ -1,8 +1,8 @@
-"""Full disks and sudden deaths, at a moment of choice: what is left must be the table before or after, never between.
+"""Full disks and sudden deaths at a chosen moment: they must leave the table as it was before or after, never between.
 
-Two ways to hurt a table. `failing` counts the file operations of a piece of code and lets one of them fail, with an
-error or with the death of the process. `Mortals` runs a job in a process of its own and kills it when its time is up;
-processes are forked from one that has everything loaded, so a life costs milliseconds.
+There are two ways to interrupt a job. `failing` counts the file operations of a block of code and makes one of them
+fail, with an error or with the death of the process. `Mortals` runs a job in its own process and kills it when its time
+is up; processes are forked from one that has everything loaded, so a run costs milliseconds.
 """
 
 import errno
@@ -30,19 +30,19 @@ from coprlake.table import Table, create_table, open_table
 
 SMALL: Final = SegmentOptions(batch_bytes=200, slot_count=2)
 ROWS: Final = 12
-"""Records of one commit of the job `ingest`."""
+"""The number of records in each commit of the job `ingest`."""
 
 
 # --- one operation fails ---
 
 
 class Points:
-    """Counts operations; the one with the number `at` does not happen, or is the last one to happen.
+    """Counts operations, and makes operation number `at` fail.
 
     Args:
-        at: the number of the operation, from 0; None to count only.
-        fault: what happens instead of it.
-        lasting: whether all operations after it fail as well, as on a disk that stays full.
+        at: the number of the operation, from 0; None to only count.
+        fault: called instead of it.
+        lasting: whether all later operations fail as well, as on a disk that stays full.
     """
 
     def __init__(self, at: int | None, fault: Callable[[], None], *, lasting: bool = False) -> None:
@@ -52,34 +52,34 @@ class Points:
         self._lasting = lasting
 
     def pass_by(self, name: str) -> None:
-        """An operation is about to happen."""
+        """Count an operation that is about to happen, or make it fail."""
         number = len(self.names)
         self.names.append(name)
         if self._at is not None and (number == self._at or (self._lasting and number > self._at)):
             self._fault()
 
     def end(self) -> None:
-        """Nothing fails any more."""
+        """Let all further operations succeed."""
         self._at = None
 
 
 def disk_full() -> None:
-    """What a full disk says."""
+    """Raise the error of a full disk."""
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def interrupt() -> None:
-    """What Ctrl-C does."""
+    """Raise what Ctrl-C raises."""
     raise KeyboardInterrupt
 
 
 def sudden_death() -> None:
-    """No handler, no flush, no goodbye."""
+    """Kill this process: no handler runs, nothing is flushed."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 class _Stream(io.RawIOBase):
-    """A file whose writes and whose end are points."""
+    """A file whose writes are counted as points."""
 
     def __init__(self, sink: pa.NativeFile, points: Points) -> None:
         self._sink = sink
@@ -106,7 +106,7 @@ class _Stream(io.RawIOBase):
 
 @contextmanager
 def failing(at: int | None, fault: Callable[[], None] = disk_full, *, lasting: bool = False) -> Iterator[Points]:
-    """Within it, the operation with this number fails: on files of a table, and on its log, before and after."""
+    """Make operation `at` fail in this block: on the files of a table, or before or after a commit to its log."""
     points = Points(at, fault, lasting=lasting)
     create, place, sync = Folder.create, Folder.place, files.sync_path
 
@@ -139,13 +139,13 @@ def failing(at: int | None, fault: Callable[[], None] = disk_full, *, lasting: b
             points.end()
 
 
-# --- jobs to be killed at ---
+# --- jobs to kill ---
 
 Job: TypeAlias = Callable[[str, Callable[[str], None]], None]
 
 
 def record(number: int) -> dict[str, Any]:
-    """The record with this number: of one of three days and four sources."""
+    """The record with this number, on one of three days and from one of four sources."""
     return {
         "timestamp": f"2024-06-0{1 + number % 3}T00:00:{number % 60:02d}Z",
         "source": f"host-{number % 4}",
@@ -155,7 +155,7 @@ def record(number: int) -> dict[str, Any]:
 
 
 def ingest(path: str, report: Callable[[str], None]) -> None:
-    """Commit after commit, each of `ROWS` records, some with a new column; tells of each commit before and after."""
+    """Commit `ROWS` records at a time, some with a new column; report before and after each commit."""
     table = open_table(path)
     first = 1 + max((row["id"] for row in table.search(columns=["id"]).rows()), default=-1)
     with table.writer(options=SMALL, segment_bytes=400) as writer:
@@ -170,7 +170,7 @@ def ingest(path: str, report: Callable[[str], None]) -> None:
 
 
 def optimize(path: str, report: Callable[[str], None]) -> None:
-    """Merge again and again."""
+    """Merge repeatedly."""
     table = open_table(path)
     for number in range(1000):
         table.optimize(full=number % 2 == 1)
@@ -178,7 +178,7 @@ def optimize(path: str, report: Callable[[str], None]) -> None:
 
 
 def delete(path: str, report: Callable[[str], None]) -> None:
-    """Delete every record whose number is a multiple of 5, then of 3; tells before and after."""
+    """Delete the records whose number is a multiple of 5, then of 3, then of 2; report before and after each."""
     table = open_table(path)
     numbers = sorted(row["id"] for row in table.search(columns=["id"]).rows())
     for divisor in (5, 3, 2):
@@ -190,11 +190,11 @@ def delete(path: str, report: Callable[[str], None]) -> None:
 JOBS: Final[dict[str, Job]] = {"ingest": ingest, "optimize": optimize, "delete": delete}
 
 
-# --- a process for each life ---
+# --- a process for each run ---
 
 
 def _warm_up() -> None:
-    """Load and compile what the jobs need, but nothing of delta-rs: its threads do not survive a fork."""
+    """Load and compile what the jobs need, except delta-rs, whose threads do not survive a fork."""
     with tempfile.TemporaryDirectory() as folder:
         batch = pa.RecordBatch.from_pylist([record(number) for number in range(20)])
         segment = MutableSegment(Folder.of(folder), "a.parquet", batch.schema, SMALL)
@@ -213,7 +213,7 @@ def _serve(connection: Connection) -> None:
 
 
 def _one_life(job: str, path: str, at: int | None, seconds: float | None) -> tuple[list[str], int]:
-    """What the job reported, and how it ended: a negative number is the signal."""
+    """Run a job; return what it reported and its exit code, negative for a signal."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -263,7 +263,7 @@ class Mortals:
     def live(
         self, job: str, path: str | Path, *, at: int | None = None, seconds: float | None = None
     ) -> tuple[list[str], int]:
-        """Run a job until the operation `at`, or for so many seconds; what it told, and its exit code."""
+        """Run a job until operation `at`, or for `seconds`; return what it reported and its exit code."""
         self._connection.send((job, str(path), at, seconds))
         found: tuple[list[str], int] = self._connection.recv()
         return found
@@ -274,17 +274,17 @@ class Mortals:
         self._connection.close()
 
 
-# --- what must be true afterwards ---
+# --- what must hold afterwards ---
 
 
 def ids(table: Table) -> list[int]:
-    """The numbers of all records, sorted: one that is there twice is seen."""
+    """The numbers of all records, sorted, with duplicates."""
     search = table.search(columns=["id"], strict=True)
     return sorted(row["id"] for row in search.rows())
 
 
 def new_table(path: str | Path, commits: int = 4) -> Table:
-    """A table with some commits of `ROWS` records."""
+    """Create a table with some commits of `ROWS` records."""
     table = create_table(path)
     for number in range(commits):
         with table.writer(options=SMALL) as writer:
@@ -293,17 +293,17 @@ def new_table(path: str | Path, commits: int = 4) -> Table:
 
 
 def files_of(table: Table) -> set[str]:
-    """All files on disk but for the log."""
+    """All files on disk except the log."""
     root = Path(table.uri)
     files = (path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
     return {name for name in files if not name.startswith("_delta_log/")}
 
 
 def check_sound(path: str | Path, expected: list[int]) -> None:
-    """The table opens, holds these records and is sound; what an interrupted job left is removed by `vacuum`.
+    """Check that the table opens, holds these records and is sound, and that `vacuum` removes all leftovers.
 
     Raises:
-        AssertionError: something of this is not so.
+        AssertionError: one of these does not hold.
     """
     table = open_table(path)
     assert ids(table) == expected

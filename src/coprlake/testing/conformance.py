@@ -1,8 +1,7 @@
-"""The one law of every store: a search gives the rows that the naive filter gives, whatever way they were stored.
+"""The law of every store: a search returns the same rows as the naive filter, however they were stored.
 
-The ways to store rows are in `coprlake.testing.store_variants`. Whoever writes another one (a Spark sink, a server)
-runs `check_law` and `check_context` on it. Rows come from `coprlake.testing.predicate_strategies`, each with a number
-of its own (`ID`).
+The ways to store rows are in `coprlake.testing.store_variants`. Run `check_law` and `check_context` on any other way (a
+Spark sink, a server). Rows come from `coprlake.testing.predicate_strategies`, each with a unique number (`ID`).
 """
 
 from collections import Counter
@@ -19,16 +18,16 @@ from coprlake.testing.store_variants import ID, Stored
 
 
 def plain(row: Row) -> str:
-    """A row as text that can be counted: without what is missing, and without the day, which repeats the time."""
+    """A row as text, for counting; without nulls, and without the day, which follows from the time."""
     kept = {name: value for name, value in row.items() if value is not None and name != DAY}
-    pairs = sorted(map(tuple, kept.pop(ATTRIBUTES, [])), key=lambda pair: pair[0])  # the order counts for one key only
+    pairs = sorted(map(tuple, kept.pop(ATTRIBUTES, [])), key=lambda pair: pair[0])  # order matters only within one key
     if pairs:
         kept[ATTRIBUTES] = pairs
     return repr(sorted((name, str(value) if isinstance(value, datetime) else value) for name, value in kept.items()))
 
 
 def expected_rows(stored: Stored, predicate: Predicate, since: datetime | None, until: datetime | None) -> list[Row]:
-    """The naive search: every row is looked at."""
+    """The naive search: test every row."""
     return [
         row
         for row in stored.rows
@@ -47,10 +46,10 @@ def check_law(
     threads: int = 1,
     limit: int = 2,
 ) -> None:
-    """Search in every way there is, and compare with the naive search.
+    """Search in all ways and compare with the naive search.
 
     Raises:
-        AssertionError: a row is missing, is too much, differs from what was stored, or stands in the wrong place.
+        AssertionError: a row is missing, unexpected, changed, or in the wrong place.
     """
     expected = expected_rows(stored, predicate, since, until)
     counted = Counter(map(plain, expected))
@@ -77,16 +76,16 @@ def check_law(
 
 
 def check_sorted(times: Sequence[datetime | None], *, newest_first: bool) -> None:
-    """Whether times are in order, with missing ones at the end."""
+    """Check that times are in order, with missing ones at the end."""
     known = [time for time in times if time is not None]
     assert list(times[: len(known)]) == known, "missing times come last"
     assert all(a >= b if newest_first else a <= b for a, b in pairwise(known)), times
 
 
 def naive_context(rows: Sequence[Row], predicate: Predicate, before: int, after: int) -> Counter[tuple[int, bool]]:
-    """The rows around each match: of its source, in the order in which they came, each with whether it matched.
+    """The rows of the same source around each match, in their order, each with whether it matched.
 
-    What is promised is the context within one segment, so `rows` are those of a segment.
+    Context is only promised within one segment, so `rows` are those of one segment.
     """
     found: set[tuple[int, bool]] = set()
     for source in {row[SOURCE] for row in rows}:
@@ -100,12 +99,12 @@ def naive_context(rows: Sequence[Row], predicate: Predicate, before: int, after:
 
 
 def check_context(stored: Stored, predicate: Predicate, before: int, after: int, *, threads: int = 1) -> None:
-    """Compare the context of matches with the naive one; `stored.segments` tells which rows lie together.
+    """Compare the context of matches with the naive one; `stored.segments` says which rows share a segment.
 
-    A row may be shown twice, in the context of matches in two batches, and is a match in both or in none.
+    A row may be shown twice, in the context of matches in two batches, and is a match in both or in neither.
 
     Raises:
-        AssertionError: a row is missing or too much, is called a match or not wrongly, or a group is out of order.
+        AssertionError: a row is missing, unexpected or wrongly marked as a match or not, or a group is out of order.
     """
     by_id = {row[ID]: row for row in stored.rows}
     expected: Counter[tuple[int, bool]] = Counter()

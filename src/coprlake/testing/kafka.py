@@ -1,4 +1,4 @@
-"""A Kafka broker of one's own, to test streams with: started in seconds, killed at will, never left running."""
+"""A private Kafka broker for testing streams: starts in seconds, can be killed at will, and is never left running."""
 
 import atexit
 import base64
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 KAFKA: Final = ("org.apache.kafka:kafka_2.13:4.3.1", "org.slf4j:slf4j-simple:1.7.36")
-"""The broker, and what writes its log."""
+"""The broker and its logging library."""
 
 START_SECONDS: Final = 90
 STOP_SECONDS: Final = 20
@@ -37,7 +37,7 @@ _JAVA_OPTIONS: Final = (
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 )
 _PORTS: Final = range(20_000, 32_000)
-"""Below those that the system gives to clients: one of these must not take the port while the broker is down."""
+"""Below the ports that the system assigns to clients, which must not take the port while the broker is down."""
 
 _SETTINGS: Final = """\
 process.roles=broker,controller
@@ -65,20 +65,20 @@ ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL: outlives the exec be
 if os.getppid() == int(sys.argv[1]):
     os.execv(sys.argv[2], sys.argv[2:])
 """
-"""Becomes another program, which dies with the thread that started it."""
+"""Runs a command that dies with the thread that started it."""
 
 Message: TypeAlias = bytes | tuple[bytes | None, bytes | None] | None
-"""A value, or a key and a value; None is what Kafka calls a tombstone."""
+"""A value, or a key and a value; None is a tombstone."""
 
 
 def broker_jars(cache: Path | None = None) -> list[Path]:
-    """The broker's program: fetched once, and kept where `coprlake.spark.runtime.jars.cache_folder` says."""
+    """The jar files of the broker, fetched once and kept in `coprlake.spark.runtime.jars.cache_folder`."""
     root = cache_folder() if cache is None else cache
     return fetch(KAFKA, root / f"kafka-{KAFKA[0].rpartition(':')[2]}", transitive=True)
 
 
 class KafkaBroker:
-    """One broker with its own data, on loopback ports that stay the same over its lives.
+    """A broker with its own data, on loopback ports that stay the same when it restarts.
 
     .. code-block:: python
 
@@ -89,11 +89,11 @@ class KafkaBroker:
             broker.start()
 
     Args:
-        folder: for its data, settings and log; made if it is not there, used again if it is.
+        folder: holds its data, settings and log; created if it does not exist, reused otherwise.
 
     Attributes:
-        address: what clients connect to.
-        log_file: what the broker says.
+        address: the address that clients connect to.
+        log_file: the log of the broker.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -123,14 +123,14 @@ class KafkaBroker:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process lives."""
+        """Whether the process is running."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Start it, and wait until it answers.
+        """Start the broker and wait until it answers.
 
         Raises:
-            StorageError: it does not; with the end of its log.
+            StorageError: it does not answer; the message has the end of its log.
             UsageError: there is no Java, or the package confluent-kafka is not installed.
         """
         if self.is_running:
@@ -154,7 +154,7 @@ class KafkaBroker:
                 raise StorageError(f"the Kafka broker {state}; the end of {self.log_file}:\n{self._log_end()}")
 
     def stop(self) -> None:
-        """End it in an orderly way: it writes everything down first."""
+        """Shut the broker down cleanly: it writes everything to disk first."""
         if self._process is not None and self.is_running:
             self._process.terminate()
             try:
@@ -164,17 +164,17 @@ class KafkaBroker:
         atexit.unregister(self.kill)
 
     def kill(self) -> None:
-        """End it as a failing machine would."""
+        """Kill the broker, as a failing machine would."""
         if self._process is not None and self.is_running:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
         atexit.unregister(self.kill)
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
-        """Make an empty topic.
+        """Create an empty topic.
 
         Raises:
-            StorageError: that is not possible; it is there already, or the broker is down.
+            StorageError: the topic exists already, or the broker is down.
         """
         from confluent_kafka import KafkaException
         from confluent_kafka.cimpl import NewTopic
@@ -182,7 +182,7 @@ class KafkaBroker:
         try:
             self._client().create_topics([NewTopic(name, partitions, 1)], operation_timeout=30)[name].result(60)
         except KafkaException as error:
-            raise StorageError(f"the topic {name!r} cannot be made at {self.address}: {error.args[0]}") from error
+            raise StorageError(f"the topic {name!r} cannot be created at {self.address}: {error.args[0]}") from error
         until = time.monotonic() + START_SECONDS
         while not _answers(self._client(), name):
             if time.monotonic() > until:
@@ -190,15 +190,15 @@ class KafkaBroker:
             time.sleep(0.02)
 
     def send(self, topic: str, messages: Iterable[Message], *, partition: int | None = None) -> int:
-        """Send messages in their order; each is stored once when this returns how many.
+        """Send messages in order and return their number; each is then stored exactly once.
 
         Args:
-            topic: which there is.
-            messages: values, or pairs of key and value; those of one key get into one partition.
-            partition: for all of them; by default by key, or else any.
+            topic: an existing topic.
+            messages: values, or pairs of key and value; messages with the same key go to the same partition.
+            partition: for all of them; by default chosen by key, or any.
 
         Raises:
-            StorageError: a message was not taken within a minute.
+            StorageError: a message was not accepted within a minute.
         """
         failures: list[str] = []
 
@@ -223,7 +223,7 @@ class KafkaBroker:
         return count
 
     def _sender(self) -> "Producer":
-        """One producer for all lives of the broker: a new one takes half a second to get its number."""
+        """One producer across restarts of the broker: a new one takes half a second to get its id."""
         if self._producer is None:
             from confluent_kafka import Producer
 
@@ -248,7 +248,7 @@ class KafkaBroker:
         return [java_executable(), *_JAVA_OPTIONS, "-cp", class_path, program, *arguments]
 
     def _format(self) -> None:
-        """Prepare the folder of the data."""
+        """Prepare the data folder."""
         name = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         options = (
             "format",
@@ -256,18 +256,18 @@ class KafkaBroker:
             "-c",
             str(self._settings_file),
             "--standalone",
-        )  # it may begin with -
+        )  # the id may start with -
         command = self._command("kafka.tools.StorageTool", *options)
         result = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS, check=False)
         if result.returncode:
-            raise StorageError(f"{self._data}: cannot be prepared for Kafka:\n{result.stdout}{result.stderr}")
+            raise StorageError(f"{self._data}: cannot be formatted for Kafka:\n{result.stdout}{result.stderr}")
 
     def _log_end(self) -> str:
         return "\n".join(self.log_file.read_text(errors="replace").splitlines()[-30:])
 
 
 def _answers(admin: "AdminClient", topic: str | None = None) -> bool:
-    """Whether the broker leads all partitions that it knows, or those of one topic; it names them before it does."""
+    """Whether the broker leads all partitions that it knows, or those of one topic; it lists them before it leads."""
     from confluent_kafka import KafkaException, TopicPartition
     from confluent_kafka import admin as untyped
 
@@ -285,7 +285,7 @@ def _answers(admin: "AdminClient", topic: str | None = None) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Loopback ports that nobody listens at."""
+    """Loopback ports that are not in use."""
     sockets: list[socket.socket] = []
     candidates = random.SystemRandom().sample(_PORTS, 200)
     try:
@@ -303,9 +303,9 @@ def free_ports(count: int) -> list[int]:
 
 
 def tied_to_us(command: list[str]) -> list[str]:
-    """The command, killed by the system when this process dies, however that happens; on Linux only.
+    """Wrap a command so that the system kills it when this process dies for any reason; on Linux only.
 
-    The system means the thread that starts it: from others than the main thread, which may end, it is left alone.
+    The system watches the thread that starts the command, so it is wrapped only in the main thread: others may end.
     """
     if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
         return command

@@ -1,7 +1,7 @@
-"""The slow, obvious twins of what the kernels do: plain Python, and what the tests call right.
+"""Slow, obvious twins of the kernels in plain Python: the reference for the tests.
 
-Nothing here knows how the index works inside. A line is bytes; a search ignores the case of ASCII letters, and only of
-those (``bytes.lower`` does just that).
+Nothing here knows how the index works. A line is bytes; a search ignores the case of ASCII letters only, as
+``bytes.lower`` does.
 """
 
 import re
@@ -13,13 +13,13 @@ from coprlake.tokens.rules import SYMBOLS
 
 _RUN = re.compile(
     rb"(?P<word>[0-9a-z]+)"
-    rb"|(?P<mark>[!-/:-@\[-`{-~]+)"  # what remains of ASCII above the space
+    rb"|(?P<mark>[!-/:-@\[-`{-~]+)"  # the rest of ASCII above the space
     rb"|(?P<blank>[\x00-\x20\x7f]+)"  # the space and the control bytes
     rb"|(?P<foreign>[\x80-\xff]+)"
 )
 _CHARACTER = re.compile(
     rb"[\x80-\xbf]"  # a continuation byte without a lead
-    rb"|[\xc0-\xdf][\x80-\xbf]{0,1}"  # a lead, and as many continuation bytes as it announces or as there are
+    rb"|[\xc0-\xdf][\x80-\xbf]{0,1}"  # a lead byte and up to as many continuation bytes as it announces
     rb"|[\xe0-\xef][\x80-\xbf]{0,2}"
     rb"|[\xf0-\xff][\x80-\xbf]{0,3}"
 )
@@ -27,7 +27,7 @@ _SEPARATORS = frozenset(b".:-_/@\\")
 
 
 def runs_of(line: bytes) -> list[tuple[str, bytes]]:
-    """The line, lower-cased and cut wherever the class of its bytes changes: pairs of class and bytes."""
+    """The line, lower-cased and split wherever the class of its bytes changes: pairs of class and bytes."""
     return [(str(match.lastgroup), match.group()) for match in _RUN.finditer(line.lower())]
 
 
@@ -37,12 +37,12 @@ def class_of(byte: int) -> str:
 
 
 def characters_of(run: bytes) -> list[bytes]:
-    """The characters of a run of non-ASCII bytes; bytes that are not UTF-8 are cut by what their leads announce."""
+    """The characters of a run of non-ASCII bytes; invalid UTF-8 is split by what its lead bytes announce."""
     return _CHARACTER.findall(run)
 
 
 def tokens_of(line: bytes, grams: bool = True) -> set[bytes]:
-    """The tokens of a line by the rules of paper 5.1.1: all eight, or the first five without `grams`."""
+    """The tokens of a line by the rules of paper 5.1.1: all eight, or only the first five without `grams`."""
     runs = runs_of(line)
     tokens = {run for kind, run in runs if kind != "blank"}  # rules 1, 2, 3
     for i in range(len(runs) - 2):  # rule 4: word, separator, word
@@ -67,7 +67,7 @@ def rule_set_2_of(line: bytes, seed: int = 0) -> tuple[set[bytes], set[bytes]]:
             tokens.add(_joined(runs[i : i + 3]))
     for i in range(len(runs) - 4):
         triple = _joined(runs[i : i + 5])
-        is_address = triple.replace(b".", b"").isdigit() and len(triple) < 11  # its pairs are there
+        is_address = triple.replace(b".", b"").isdigit() and len(triple) < 11  # its pairs are indexed
         if _is_link(runs[i : i + 3], b".") and _is_link(runs[i + 2 : i + 5], b".") and not is_address:
             tokens.add(triple)
     for kind, run in runs:
@@ -76,7 +76,7 @@ def rule_set_2_of(line: bytes, seed: int = 0) -> tuple[set[bytes], set[bytes]]:
 
 
 def _is_kept_pair(runs: list[tuple[str, bytes]], i: int) -> bool:
-    """A short one with a word without digits, or two numbers in a longer chain of dots."""
+    """Whether a pair is kept: a short one with a word without digits, or two numbers in a longer chain of dots."""
     left, separator, right = (run for _, run in runs[i : i + 3])
     if not (_has_digit(left) and _has_digit(right)):
         return len(left) + len(right) + 1 < 11
@@ -86,12 +86,12 @@ def _is_kept_pair(runs: list[tuple[str, bytes]], i: int) -> bool:
 
 
 def winnowed_of(run: bytes, seed: int = 0) -> set[bytes]:
-    """Rule 9 for lower-cased bytes without a blank: the first gram, in the order of the field, of each window."""
+    """Rule 9 for lower-cased bytes without blanks: the first gram of each window in the order of `_gram_order`."""
     return {min(_grams_in(window), key=lambda gram: _gram_order(gram, seed)) for window in _windows(run, 11)}
 
 
 def _grams_in(window: bytes) -> Iterator[bytes]:
-    """The grams that lie in a window: of six bytes, or of seven if six are digits and dots."""
+    """The grams in a window: six bytes, or seven if the six are digits and dots."""
     for i in range(6):
         size = 7 if re.fullmatch(rb"[0-9.]{6}", window[i : i + 6]) else 6
         if i + size <= 11:
@@ -99,7 +99,7 @@ def _grams_in(window: bytes) -> Iterator[bytes]:
 
 
 def _gram_order(gram: bytes, seed: int) -> tuple[int, int, int]:
-    """Least pair in the middle first, then at an end, then elsewhere; then by 30 bits, and by the fingerprint."""
+    """The sort key: least pair in the middle, at an end, or elsewhere; then 30 hash bits; then the fingerprint."""
     symbols = [int(SYMBOLS[byte]) for byte in gram[:6]]
     pairs = [(left | right << 8) * 0x9E3779B1 % 2**32 for left, right in pairwise(symbols)]
     least = min(pairs)
@@ -109,7 +109,7 @@ def _gram_order(gram: bytes, seed: int) -> tuple[int, int, int]:
 
 
 def gram_fingerprint(gram: bytes, seed: int = 0) -> int:
-    """The fingerprint of a winnowed gram, which is not that of a word that reads the same."""
+    """The fingerprint of a winnowed gram, which differs from that of the same text as a word."""
     return _mixed_gram(gram, seed) >> 32 or 1
 
 
@@ -152,12 +152,12 @@ def _as_bytes(text: str | bytes) -> bytes:
 
 
 def contains(line: bytes, text: str | bytes) -> bool:
-    """Whether the text stands anywhere in the line."""
+    """Whether the text is anywhere in the line."""
     return _as_bytes(text).lower() in line.lower()
 
 
 def starts_with(line: bytes, text: str | bytes) -> bool:
-    """Whether the line begins with the text."""
+    """Whether the line starts with the text."""
     return line.lower().startswith(_as_bytes(text).lower())
 
 
@@ -167,10 +167,10 @@ def ends_with(line: bytes, text: str | bytes) -> bool:
 
 
 def matches_term(line: bytes, text: str | bytes) -> bool:
-    """Whether the text stands in the line as a whole term.
+    """Whether the text is in the line as a whole term.
 
-    That is: somewhere the character before it is not of the class of the text's first character, and the one after it
-    not of the class of its last.
+    That is: somewhere, the character before it is not in the class of the text's first character, and the one after it
+    not in the class of its last.
     """
     line, term = line.lower(), _as_bytes(text).lower()
     if not term:
@@ -187,16 +187,16 @@ def matches_term(line: bytes, text: str | bytes) -> bool:
 
 
 class NaiveSketch:
-    """What every sketch approximates: exactly the postings of each fingerprint."""
+    """The exact postings of each fingerprint, which every sketch approximates."""
 
     def __init__(self) -> None:
         self._postings: dict[int, set[int]] = {}
         self.posting_count = 0
-        """One more than the largest posting; 0 as long as nothing was inserted."""
+        """The largest posting plus 1; 0 if nothing was inserted."""
 
     @property
     def token_count(self) -> int:
-        """Distinct fingerprints."""
+        """The number of distinct fingerprints."""
         return len(self._postings)
 
     @property
@@ -205,7 +205,7 @@ class NaiveSketch:
         return set(self._postings)
 
     def insert(self, fingerprints: Iterable[int], posting: int) -> None:
-        """Note that the tokens occur in batch `posting`."""
+        """Record that the tokens occur in batch `posting`."""
         for fingerprint in fingerprints:
             self._postings.setdefault(int(fingerprint), set()).add(posting)
         self.posting_count = max(self.posting_count, posting + 1)

@@ -1,6 +1,6 @@
-"""What a pattern means, in plain Python and as slow as it is obvious: the oracle of `coprlake.dpl`.
+"""The meaning of a pattern in plain, slow, obvious Python: the oracle of `coprlake.dpl`.
 
-It walks the tree that the syntax gives, over characters instead of bytes, and knows neither programs nor kernels.
+It walks the syntax tree, over characters instead of bytes, and knows neither programs nor kernels.
 """
 
 import ipaddress
@@ -39,9 +39,9 @@ from coprlake.text.calendar_names import DAYS, MONTHS
 
 Values = dict[str, Any]
 Found = tuple[int, Any]
-"""Where a match ends and its value."""
+"""The end of a match, and its value."""
 Matched = tuple[int, Values]
-"""Where a match ends and what it exports."""
+"""The end of a match, and its exports."""
 
 _BEHIND_BYTES = 64
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -51,25 +51,25 @@ _ZONE = r"(?P<zone>Z|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?)"
 
 
 class Follow(NamedTuple):
-    """What has to match next."""
+    """The nodes that must match next."""
 
     node: Node
     then: "Follow | None"
 
 
 def naive_parse(tree: Group, text: str) -> Values | None:
-    """What a pattern exports from a text, or None if it does not match at its beginning."""
+    """The exports of a pattern from a text, or None if it does not match at the start."""
     found = naive_match(tree, text, 0)
     return None if found is None else {name: found[1].get(name) for name in named_types(tree.alternatives)}
 
 
 def naive_match(tree: Group, text: str, at: int) -> Matched | None:
-    """Where a match that begins at `at` ends, and what it exports."""
+    """The end and the exports of the match that starts at `at`, or None."""
     return _Text(text, len(text)).group(tree, at, None)
 
 
 def naive_parse_all(tree: Group, text: str) -> Iterator[tuple[int, int, Values]]:
-    """All matches, one behind the other: from where, to where, what."""
+    """All matches, one after the other: start, end and exports."""
     at = 0
     names = named_types(tree.alternatives)
     while at < len(text):
@@ -308,7 +308,7 @@ class _Text:
         return found and (found.end(), _unescaped(found[1]))
 
     def moment(self, matcher: Moment, at: int) -> Found | None:
-        """Only for formats with a year, and a zone or none; names are told apart by a regular expression."""
+        """Only for formats with a year; the zone is optional. A regular expression recognizes names."""
         found = self.regex("".join(_field_regex(field) for field in matcher.fields), at)
         if not found:
             return None

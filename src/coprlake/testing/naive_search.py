@@ -1,7 +1,7 @@
-"""What a predicate means, in plain Python: the oracle of every search.
+"""The meaning of a predicate in plain Python: the oracle of every search.
 
-A row is a dict of its columns; attributes are a dict or a list of pairs. Nothing here looks at how matching or pruning
-is done.
+A row is a dict of its columns; attributes are a dict or a list of pairs. Nothing here knows how matching or pruning
+works.
 """
 
 import re
@@ -43,12 +43,12 @@ def matches(predicate: Predicate, row: Mapping[str, Any]) -> bool:
     if isinstance(predicate, Not):
         return not matches(predicate.part, row)
     if isinstance(predicate, Exists) and any(value is not None for value in _reached_in(row, predicate.field)):
-        return True  # also of a list without elements
+        return True  # even for a list without elements
     return any(_matches_value(predicate, value) for value in _values(row, predicate.field))
 
 
 def _values(row: Mapping[str, Any], field: str) -> Iterator[Any]:
-    """The values that the field has in the row: one, any number if they are inside of another, all for all fields."""
+    """The values of the field in the row: one, any number if they are nested, or all values for all fields."""
     attributes = row.get(ATTRIBUTES)
     pairs = list(attributes.items() if isinstance(attributes, Mapping) else attributes or ())
     if field == ALL_FIELDS:
@@ -74,7 +74,7 @@ def _is_flat(pairs: list[Any]) -> bool:
 
 
 def _inside(value: Any) -> Iterator[Any]:
-    """The values inside of a value of Arrow's `to_pylist`, in which a map is a list of pairs."""
+    """The values inside a value of Arrow's `to_pylist`, where a map is a list of pairs."""
     if isinstance(value, Mapping):
         for member in value.values():
             yield from _inside(member)
@@ -86,7 +86,7 @@ def _inside(value: Any) -> Iterator[Any]:
 
 
 def _reached(value: Any, path: str) -> list[Any]:
-    """What a path leads to, by the first way that leads anywhere: the longest name first."""
+    """The values that a path leads to; the longest name that fits wins."""
     if not path:
         return [value]
     if isinstance(value, list) and not all(isinstance(element, tuple) for element in value):
@@ -113,7 +113,7 @@ def _matches_value(predicate: Leaf, value: Any) -> bool:
 
 
 def accepts(predicate: Leaf, value: Any) -> bool:
-    """Whether a value that is not null is what a leaf asks for; text can be bytes, also such that are not UTF-8."""
+    """Whether a leaf accepts a value that is not null; text can be bytes, even if not valid UTF-8."""
     return _matches_value(predicate, value)
 
 
@@ -141,7 +141,7 @@ def _matches_text(predicate: TextPredicate, value: str | bytes) -> bool:
 
 
 def _matches_term(line: bytes, term: bytes) -> bool:
-    """As `naive.matches_term`, but case matters."""
+    """Like `naive.matches_term`, but case-sensitive."""
     for start in range(len(line) - len(term) + 1):
         end = start + len(term)
         if line[start:end] == term and (
@@ -208,7 +208,7 @@ def _is_border(line: str, place: int, own: int) -> bool:
 
 
 def _matches_regex(pattern: str, line: str, case_sensitive: bool) -> bool:
-    """For patterns on which RE2 and Python agree; a final ``$`` is made to."""
+    """Only for patterns on which RE2 and Python agree; a final ``$`` is translated."""
     if pattern.endswith("$") and not pattern.endswith("\\$"):
         pattern = pattern[:-1] + r"\Z"
     return re.search(pattern, line, re.ASCII if case_sensitive else re.ASCII | re.IGNORECASE) is not None
@@ -245,7 +245,7 @@ def _is_ordered(value: Any, operator: str, sought: Any) -> bool:
 
 
 def _converted(sought: Any, value: Any) -> Any:
-    """What is sought as the kind of thing that the value is; None if that cannot be."""
+    """Convert what is sought to the type of the value; None if that is not possible."""
     if isinstance(value, bool):
         if isinstance(sought, str):
             return {"true": True, "false": False}.get(sought.lower())
@@ -264,7 +264,7 @@ def _converted(sought: Any, value: Any) -> Any:
 
 
 def _moment(value: Any) -> Any:
-    """A day as its midnight, and UTC where no zone is given; other values as they are."""
+    """Convert a day to its midnight, and assume UTC if no zone is given; other values stay as they are."""
     if not isinstance(value, date):
         return value
     moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)

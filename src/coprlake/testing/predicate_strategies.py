@@ -1,7 +1,7 @@
 """Hypothesis strategies for rows and predicates.
 
-Values come from few pieces, and what is searched for mostly from the rows themselves: only then do searches hit. Each
-comment says why a case must be among the samples.
+Values are made of few pieces, and most search terms come from the rows themselves, so that searches match. Each comment
+says why a case must be among the samples.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ Row: TypeAlias = dict[str, Any]
 
 USERAPP, STATUS, REGION = "userapp", "status", "region"
 ROW_SCHEMA = pa.schema([*SCHEMA, (USERAPP, pa.string()), (STATUS, pa.int64())])
-"""A text and a number that may also be attributes; the region is an attribute only."""
+"""Adds a text and a number column that may also be attributes; the region is only an attribute."""
 TEXT_FIELDS = (CONTENT, SOURCE, LOGLEVEL, USERAPP, REGION)
 
 _START = datetime(2024, 6, 1, tzinfo=UTC)
@@ -49,8 +49,8 @@ _TEXTS = st.one_of(text_lines(max_pieces=5), _SHORT, st.sampled_from(["\u212as",
 
 
 def rows() -> st.SearchStrategy[Row]:
-    """Rows with every column, any of them null; attributes that a column hides, that are null, that come twice."""
-    # A key that every table has a column for is never found among the attributes.
+    """Rows with every column, any of them null; attributes may be hidden by a column, null or duplicated."""
+    # LOGLEVEL is a column of every table, so this key is never found among the attributes.
     keys = st.sampled_from([USERAPP, REGION, STATUS, LOGLEVEL, "other"])
     pairs = st.lists(st.tuples(keys, st.none() | _TEXTS), max_size=3)
     return st.fixed_dictionaries(
@@ -67,8 +67,8 @@ def rows() -> st.SearchStrategy[Row]:
 
 
 def values() -> st.SearchStrategy[Value]:
-    """What a field is compared with, of its type or of another."""
-    # A fraction between two whole numbers, a number that no column has, text that spells a number or a time, or half.
+    """Values to compare a field with, of its type or another."""
+    # A fraction between two integers, a number that no column has, text that spells a number or time, or part of one.
     numbers = st.sampled_from([404, 404.0, 0.5, -0.5, 2**64, 1e300, float("inf"), float("nan"), True])
     texts = st.sampled_from(["404", "404.5", "4e2", "2024-06-01", "2024-06-01T00:00:00.000001Z", "true", "INFO", "x"])
     moments = st.sampled_from([_START, _START.replace(tzinfo=None), date(2024, 6, 1), date(2024, 6, 2)])
@@ -77,26 +77,26 @@ def values() -> st.SearchStrategy[Value]:
 
 @st.composite
 def _pieces(draw: st.DrawFn, known: Sequence[str]) -> str:
-    """Mostly a piece of a text that is there."""
+    """Mostly a piece of a known text."""
     text = draw(st.sampled_from(known)) if known else ""
     start = draw(st.integers(0, len(text)))
     piece = text[start : draw(st.integers(start, len(text)))]
     change = draw(st.sampled_from(["", "", "", "case", "other"]))
-    if change == "other":  # must be answered, too
+    if change == "other":  # must work, too
         return draw(_TEXTS)
     return "".join(c.swapcase() if c.isascii() else c for c in piece) if change == "case" else piece
 
 
 @st.composite
 def _phrases(draw: st.DrawFn, known: Sequence[str]) -> str:
-    """A star at an end is a sign, two are a sign and a star."""
+    """A star at an end is a wildcard; two are a wildcard and a literal star."""
     ends = st.sampled_from(["", "", "*", "**"])
     return draw(ends) + draw(_pieces(known)) + draw(ends)
 
 
 @st.composite
 def _wildcards(draw: st.DrawFn, known: Sequence[str]) -> str:
-    """A piece with characters replaced by signs, also at its ends, where they make or open a border."""
+    """A piece with characters replaced by wildcards, also at its ends, where they create or open a border."""
     pattern = ""
     for character in draw(_pieces(known)):
         escaped = "\\" + character if character in "*?\\" else character
@@ -106,7 +106,7 @@ def _wildcards(draw: st.DrawFn, known: Sequence[str]) -> str:
 
 @st.composite
 def patterns(draw: st.DrawFn, known: Sequence[str] = ()) -> str:
-    r"""Regular expressions that RE2 and Python read alike: a piece, here and there something that may match it, too."""
+    r"""Regular expressions that RE2 and Python read alike: a piece, with some characters generalized."""
     pattern = draw(st.sampled_from(["", "", "", "^", r"\b", r"(?:^|\s)", ".*"]))
     for character in draw(_pieces(known)):
         literal = (
@@ -122,7 +122,7 @@ def patterns(draw: st.DrawFn, known: Sequence[str] = ()) -> str:
 
 
 def text_predicates(known: Sequence[str]) -> st.SearchStrategy[Predicate]:
-    """One predicate on text."""
+    """A predicate on text."""
     fields = st.sampled_from([CONTENT, CONTENT, CONTENT, *TEXT_FIELDS, STATUS, "absent", ALL_FIELDS])
     kinds: list[st.SearchStrategy[Predicate]] = [
         st.builds(kind, _pieces(known), fields, st.booleans()) for kind in (Contains, Term, Prefix, Suffix)
@@ -134,7 +134,7 @@ def text_predicates(known: Sequence[str]) -> st.SearchStrategy[Predicate]:
 
 
 def value_predicates(known: Sequence[str]) -> st.SearchStrategy[Predicate]:
-    """One predicate on a whole value."""
+    """A predicate on a whole value."""
     fields = st.sampled_from([*TEXT_FIELDS, STATUS, STATUS, TIMESTAMP, TIMESTAMP, ATTRIBUTES, "absent", ALL_FIELDS])
     some = values() | st.sampled_from(known) if known else values()
     operators = st.sampled_from(["<", "<=", ">", ">="])
@@ -147,7 +147,7 @@ def value_predicates(known: Sequence[str]) -> st.SearchStrategy[Predicate]:
 
 
 def predicates(known: Sequence[str] = (), max_leaves: int = 4) -> st.SearchStrategy[Predicate]:
-    """Predicates of all kinds, nested, with empty and, or; `known` are texts of the rows."""
+    """Predicates of all kinds, nested, including empty And and Or; `known` is text from the rows."""
 
     def combined(parts: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Predicate]:
         several = st.lists(parts, max_size=3).map(tuple)
@@ -158,7 +158,7 @@ def predicates(known: Sequence[str] = (), max_leaves: int = 4) -> st.SearchStrat
 
 
 def texts_in(some_rows: Sequence[Row]) -> list[str]:
-    """All text of the rows: what to search for."""
+    """All text in the rows, to search for."""
     texts = [value for row in some_rows for value in row.values() if isinstance(value, str)]
     return texts + [value for row in some_rows for _, value in row[ATTRIBUTES] or () if value]
 

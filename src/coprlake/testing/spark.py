@@ -1,6 +1,6 @@
-"""Variants of the conformance suite that need Spark: the law holds for what tasks wrote, streamed, merged and indexed.
+"""Variants of the conformance suite for Spark: tables that tasks wrote, streamed, merged and indexed.
 
-Each takes a session and gives a way to store rows, as `coprlake.testing.store_variants` has them.
+Each takes a session and returns a variant as in `coprlake.testing.store_variants`.
 """
 
 import uuid
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 SparkVariant: TypeAlias = Callable[["SparkSession"], Variant]
 
 SEGMENT_BYTES: Final = 60
-"""A few rows a segment: few rows have many segments."""
+"""A few rows per segment, so that a few rows fill many segments."""
 
 FILES: Final = 3
-"""That a stream finds one after the other."""
+"""The number of files that a stream finds one after the other."""
 
 
 def written_by_spark(spark: "SparkSession") -> Variant:
-    """A DataFrame that two tasks write, to a table that this makes."""
+    """A DataFrame that two tasks write to a new table."""
 
     def store(folder: Path, rows: list[Row]) -> Stored:
         frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=SCHEMA)).repartition(2)
@@ -41,7 +41,7 @@ def written_by_spark(spark: "SparkSession") -> Variant:
 
 
 def streamed_by_spark(spark: "SparkSession") -> Variant:
-    """Files that a stream takes batch by batch; it begins anew, from its checkpoint, before the last one."""
+    """Files that a stream reads batch by batch; it restarts from its checkpoint before the last one."""
 
     def store(folder: Path, rows: list[Row]) -> Stored:
         create_table(folder, partition_by=None)
@@ -61,7 +61,7 @@ def streamed_by_spark(spark: "SparkSession") -> Variant:
 
 
 def _stream(spark: "SparkSession", place: Path, folder: Path) -> None:
-    """Take all files that are there."""
+    """Read all files that are available."""
     columns = spark.createDataFrame(SCHEMA.empty_table()).schema
     source = spark.readStream.schema(columns).option("maxFilesPerTrigger", "1").parquet(str(place / "in"))
     writer = source.writeStream.format("coprlake").option("checkpointLocation", str(place / "checkpoint"))
@@ -85,7 +85,7 @@ def optimized_by_spark(spark: "SparkSession") -> Variant:
 
 
 def indexed_by_spark(spark: "SparkSession") -> Variant:
-    """Sidecars that were lost, and that tasks wrote again."""
+    """Lost sidecars that tasks rewrote."""
 
     def store(folder: Path, rows: list[Row]) -> Stored:
         stored = unindexed(folder, rows)

@@ -1,7 +1,7 @@
-"""The ways to store rows, for the law that all of them obey (`coprlake.testing.conformance`).
+"""The ways to store rows, all of which obey the law of `coprlake.testing.conformance`.
 
-A variant takes a folder and rows, and gives a table with the rows that a search must find; `VARIANTS` has all that this
-package knows.
+A variant takes a folder and rows, and returns a table with the rows that a search must find; `VARIANTS` holds those of
+this package.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,18 +27,18 @@ ID: Final = "id"
 SCHEMA: Final = pa.schema([*ROW_SCHEMA, (ID, pa.int64())])
 START: Final = datetime(2024, 6, 1, tzinfo=UTC)
 SMALL: Final = SegmentOptions(batch_bytes=40, slot_count=2)
-"""Two or three rows a batch: few rows have many batches."""
+"""Two or three rows per batch, so that a few rows fill many batches."""
 
 
 @dataclass
 class Stored:
-    """A table, and the rows that it must be found to hold; the writer lives as long as this does."""
+    """A table and the rows that it must hold; the writer stays open as long as this does."""
 
     table: Table
     rows: list[Row]
     writer: TableWriter | None = None
     is_indexed: bool = True
-    segments: list[list[int]] = field(default_factory=list)  # the numbers of the rows in one segment, where it matters
+    segments: list[list[int]] = field(default_factory=list)  # the numbers of the rows in each segment, where it matters
 
     def __enter__(self) -> "Stored":
         return self
@@ -58,7 +58,7 @@ def _variant(store: Variant) -> Variant:
 
 
 def numbered(rows: Iterable[Row], *, fill_time: bool = True) -> list[Row]:
-    """The rows with a number each; and with a time, because a writer would give them that of now."""
+    """The rows with a number each, and with a time, because a writer would fill in the current time."""
     found = []
     for number, row in enumerate(rows):
         time = row[TIMESTAMP] or (START + timedelta(hours=7 * number) if fill_time else None)
@@ -67,7 +67,7 @@ def numbered(rows: Iterable[Row], *, fill_time: bool = True) -> list[Row]:
 
 
 def record_batch(rows: Sequence[Row], schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
-    """The rows as Arrow has them."""
+    """The rows as an Arrow batch."""
     return pa.RecordBatch.from_pylist(list(rows), schema=schema)
 
 
@@ -101,7 +101,7 @@ def in_open_and_closed_batches(folder: Path, rows: list[Row]) -> Stored:
 
 @_variant
 def in_closed_batches_of_spilled_sketches(folder: Path, rows: list[Row]) -> Stored:
-    """Each batch is in a temporary sketch of its own, then one more is in memory."""
+    """Every closed batch is in its own temporary sketch."""
     table = create_table(folder, partition_by=None)
     writer = table.writer(options=SMALL)
     for row in rows:
@@ -113,7 +113,7 @@ def in_closed_batches_of_spilled_sketches(folder: Path, rows: list[Row]) -> Stor
 
 @_variant
 def spilled_and_sealed(folder: Path, rows: list[Row]) -> Stored:
-    """Temporary sketches that were merged at seal."""
+    """Temporary sketches were merged at seal."""
     stored = in_closed_batches_of_spilled_sketches(folder, rows)
     assert stored.writer is not None
     stored.writer.close()
@@ -122,13 +122,13 @@ def spilled_and_sealed(folder: Path, rows: list[Row]) -> Stored:
 
 @_variant
 def sealed_and_not_committed(folder: Path, rows: list[Row]) -> Stored:
-    """The writer has sealed segments that the log does not know yet, and perhaps an open one."""
+    """The writer has sealed segments that are not in the log yet, and perhaps an open one."""
     return _open_writer(create_table(folder), rows, SMALL, segment_bytes=60)
 
 
 @_variant
 def partly_committed(folder: Path, rows: list[Row]) -> Stored:
-    """Half is in the log, half in the writer."""
+    """Half of the rows are in the log, half in the writer."""
     table = create_table(folder)
     writer = table.writer(options=SMALL)
     first, second = _halves(rows)
@@ -140,14 +140,14 @@ def partly_committed(folder: Path, rows: list[Row]) -> Stored:
 
 @_variant
 def sealed(folder: Path, rows: list[Row]) -> Stored:
-    """By day, with small batches; opened anew."""
+    """Partitioned by day, with small batches, and reopened."""
     _append(create_table(folder), rows)
     return Stored(open_table(folder), rows)
 
 
 @_variant
 def sealed_with_one_batch(folder: Path, rows: list[Row]) -> Stored:
-    """As `Table.append` does it."""
+    """Written by `Table.append`."""
     table = create_table(folder, partition_by=None)
     table.append(rows)
     return Stored(table, rows)
@@ -155,7 +155,7 @@ def sealed_with_one_batch(folder: Path, rows: list[Row]) -> Stored:
 
 @_variant
 def sealed_with_short_signatures(folder: Path, rows: list[Row]) -> Stored:
-    """Half of all absent tokens are taken for present ones."""
+    """Half of all absent tokens seem to be present."""
     table = create_table(folder, partition_by=None, grams=[USERAPP, SOURCE])
     _append(table, rows, SegmentOptions(batch_bytes=40, slot_count=2, signature_bits=1))
     return Stored(table, rows)
@@ -171,7 +171,7 @@ def sealed_by_the_rules_of_the_paper(folder: Path, rows: list[Row]) -> Stored:
 
 @_variant
 def of_mixed_rules(folder: Path, rows: list[Row]) -> Stored:
-    """Old segments and new ones in one table."""
+    """Old and new segments in one table."""
     table = create_table(folder, partition_by=None, grams=[USERAPP])
     rules = [RuleSet.PAPER, RuleSet.WINNOWED]
     for number in range(0, len(rows), 2):
@@ -181,7 +181,7 @@ def of_mixed_rules(folder: Path, rows: list[Row]) -> Stored:
 
 @_variant
 def of_mixed_rules_optimized(folder: Path, rows: list[Row]) -> Stored:
-    """Old segments and new ones, merged into one by the table's rules."""
+    """Old and new segments, merged into one with the table's rules."""
     stored = of_mixed_rules(folder, rows)
     stored.table.optimize()
     return stored
@@ -197,7 +197,7 @@ def several_segments(folder: Path, rows: list[Row]) -> Stored:
 
 
 def without_empty_text(rows: Iterable[Row], *columns: str) -> list[Row]:
-    """Delta has no empty text in a column that a table is partitioned by: it is a missing value."""
+    """The rows as Delta stores them: an empty string in a partition column is null."""
     return [row | {name: row[name] or None for name in columns} for row in rows]
 
 
@@ -211,7 +211,7 @@ def partitioned_by_source(folder: Path, rows: list[Row]) -> Stored:
 
 @_variant
 def partitioned_by_two_columns(folder: Path, rows: list[Row]) -> Stored:
-    """One that is known by its attribute where it is missing, and a number."""
+    """Partitioned by a text column, whose nulls an attribute may replace, and a number."""
     table = create_table(folder, schema=SCHEMA, partition_by=[USERAPP, STATUS])
     _append(table, rows)
     return Stored(open_table(folder), without_empty_text(rows, USERAPP))
@@ -227,7 +227,7 @@ def optimized(folder: Path, rows: list[Row]) -> Stored:
 
 @_variant
 def optimized_fully(folder: Path, rows: list[Row]) -> Stored:
-    """And whole fingerprints were dropped."""
+    """Sketches were merged and whole fingerprints dropped."""
     stored = several_segments(folder, rows)
     stored.table.optimize(full=True)
     return stored
@@ -235,7 +235,7 @@ def optimized_fully(folder: Path, rows: list[Row]) -> Stored:
 
 @_variant
 def optimized_twice(folder: Path, rows: list[Row]) -> Stored:
-    """A merged segment is merged with new ones; one of them has lost its sidecar."""
+    """A merged segment is merged again with new ones; some have lost their sidecars."""
     stored = several_segments(folder, _halves(rows)[0])
     stored.table.optimize(full=True)
     for row in _halves(rows)[1]:
@@ -262,14 +262,14 @@ def unindexed(folder: Path, rows: list[Row]) -> Stored:
 
 @_variant
 def indexed_again(folder: Path, rows: list[Row]) -> Stored:
-    """All sidecars were lost, and written again."""
+    """All sidecars were lost and rewritten."""
     stored = unindexed(folder, rows)
     stored.table.index(grams=[USERAPP])
     return Stored(stored.table, rows)
 
 
 def _foreign_folder(folder: Path, rows: list[Row]) -> None:
-    """Files by somebody else: other names, other types of text, folders by hive's rules."""
+    """Write files as other programs do: other names, other types of text, Hive-style folders."""
     kinds = [pa.large_string(), pa.dictionary(pa.int8(), pa.string()), pa.string()]
     for number in range(max(1, len(rows))):
         text = pa.field(USERAPP, kinds[number % 3])
@@ -297,7 +297,7 @@ def foreign_folder_indexed(folder: Path, rows: list[Row]) -> Stored:
 
 @_variant
 def foreign_delta(folder: Path, rows: list[Row]) -> Stored:
-    """By delta-rs's own writer, partitioned, scanned; times may be missing."""
+    """Written by delta-rs, partitioned, scanned; times may be missing."""
     rows = [row | ({TIMESTAMP: None} if row[ID] % 4 == 1 else {}) for row in rows]
     for half in _halves(rows):
         table = pa.Table.from_pylist(half, schema=SCHEMA)
@@ -307,7 +307,7 @@ def foreign_delta(folder: Path, rows: list[Row]) -> Stored:
 
 @_variant
 def foreign_delta_indexed(folder: Path, rows: list[Row]) -> Stored:
-    """By delta-rs's own writer, with sidecars."""
+    """Written by delta-rs, with sidecars."""
     stored = foreign_delta(folder, rows)
     stored.table.index()
     return Stored(stored.table, stored.rows)
@@ -315,7 +315,7 @@ def foreign_delta_indexed(folder: Path, rows: list[Row]) -> Stored:
 
 @_variant
 def foreign_delta_appended_to(folder: Path, rows: list[Row]) -> Stored:
-    """Half by somebody else, half by us, then merged."""
+    """Half written by delta-rs, half by us, then merged."""
     first, second = _halves(rows)
     write_deltalake(str(folder), pa.Table.from_pylist(first, schema=SCHEMA))
     table = open_table(folder)
@@ -326,7 +326,7 @@ def foreign_delta_appended_to(folder: Path, rows: list[Row]) -> Stored:
 
 @_variant
 def grown(folder: Path, rows: list[Row]) -> Stored:
-    """Columns come with the rows that have a value for them: each commit may bring some."""
+    """Each commit has only the columns for which its row has a value, so the table gains columns."""
     table = create_table(folder)
     for row in rows:
         table.append([{name: value for name, value in row.items() if value is not None}])
@@ -335,7 +335,7 @@ def grown(folder: Path, rows: list[Row]) -> Stored:
 
 @_variant
 def grown_while_open(folder: Path, rows: list[Row]) -> Stored:
-    """The same, with nothing committed."""
+    """Like `grown`, with nothing committed."""
     table = create_table(folder, partition_by=None)
     writer = table.writer(options=SMALL)
     for row in rows:
@@ -345,7 +345,7 @@ def grown_while_open(folder: Path, rows: list[Row]) -> Stored:
 
 @_variant
 def of_conflicting_types(folder: Path, rows: list[Row]) -> Stored:
-    """The table has numbers where the rows have text: what is no number becomes the first attribute of that name."""
+    """The table has numbers where the rows have text: text that is not a number becomes the first attribute."""
     kinds = [field if field.name != USERAPP else pa.field(USERAPP, pa.int64()) for field in SCHEMA]
     table = create_table(folder, schema=pa.schema(kinds), partition_by=None)
     expected = []
@@ -375,7 +375,7 @@ def after_a_delete(folder: Path, rows: list[Row]) -> Stored:
 
 @_variant
 def after_everything(folder: Path, rows: list[Row]) -> Stored:
-    """Grown, deleted from, merged, cleaned, indexed; and more in the writer."""
+    """Grown, deleted from, merged, vacuumed and reindexed, with more rows in the writer."""
     first, second = _halves(rows)
     stored = grown(folder, first)
     doomed = {row[ID] for row in first[::3]}

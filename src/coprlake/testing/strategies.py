@@ -1,6 +1,6 @@
 """Hypothesis strategies for log lines, searches, fingerprints and expressions.
 
-All draw from small alphabets on purpose: only then do tokens repeat, tables collide and searches hit. Each comment says
+All draw from small alphabets on purpose, so that tokens repeat, tables collide and searches match. Each comment says
 why a case must be among the samples.
 """
 
@@ -19,33 +19,33 @@ _WORDS = st.one_of(
     # The first and the last symbol of the class, where a range test can be off by one.
     st.text("09azAZ", min_size=1, max_size=4).map(str.encode),
 )
-# Rules 4 and 5 hang on what stands between two words: each separator alone, so that links are frequent.
+# Rules 4 and 5 depend on what is between two words: single separators, so that links are frequent.
 _SEPARATORS = st.sampled_from([b".", b".", b".", b":", b"-", b"_", b"/", b"@", b"\\"])
 _MARKS = st.one_of(
     # Separators in a row link nothing and are a run of marks; other marks never link.
     st.text("${.-", min_size=1, max_size=5).map(str.encode),
-    # The edges of the four ranges of ASCII that are marks; the first and the last of all also in grams.
+    # The edges of the four ASCII ranges of marks; the first and the last of all also in grams.
     st.sampled_from([b"!", b"/", b":", b"@", b"[", b"`", b"{", b"~"]),
     st.text("!~", min_size=3, max_size=6).map(str.encode),
 )
 # Tab, line end and NUL are blanks like the space. DEL is one too, but above 0x20: the scanner's search for the end of
-# a chunk passes it by. 0x1f and 0x20 are the last bytes below the edge.
+# a chunk skips it. 0x1f and 0x20 are the last bytes below the edge.
 _BLANKS = st.sampled_from([b" ", b" ", b"  ", b"\t", b"\n", b"\0", b"\x1f", b"\x7f"])
-# Two, three and four bytes a character, and characters that share a lead byte (ä ö Ä: no case folding there).
+# Two, three and four bytes per character, and characters that share a lead byte (ä ö Ä: no case folding there).
 _FOREIGN = st.text("äöÄéŁ漢字😀", min_size=1, max_size=4).map(str.encode)
 # Logs are bytes: a lead without continuation, continuations without lead, too many of them, bytes that never occur in
-# UTF-8, and characters cut short. A run of them must be cut into characters alike wherever it is looked at.
+# UTF-8, and truncated characters. All code must split a run of them into the same characters.
 _INVALID = st.sampled_from(
     [b"\x80", b"\xbf\xbf", b"\xc3", b"\xc3\x80\x80", b"\xe6\xbc", b"\xf0\x9f\x98", b"\xff", b"\xf0", b"\xe6\xc3\xa4"]
 )
-# Longer than the eight bytes that are compared and searched at once, up to just over two such words.
+# Longer than the eight bytes that are compared and searched at once, up to just over two of these words.
 _LONG_RUNS = st.builds(
     lambda unit, count: unit * count, st.sampled_from([b"a", b"ab", b"-", "ä".encode(), b"\x80"]), st.integers(6, 17)
 )
 
 
 def lines(max_pieces: int = 8) -> st.SearchStrategy[bytes]:
-    """Log lines of all classes of bytes in any order, also invalid UTF-8, also empty."""
+    """Log lines of all byte classes in any order, including invalid UTF-8 and empty lines."""
     piece = st.one_of(_WORDS, _WORDS, _SEPARATORS, _SEPARATORS, _MARKS, _BLANKS, _FOREIGN, _INVALID, _LONG_RUNS)
     return st.lists(piece, max_size=max_pieces).map(b"".join)
 
@@ -58,11 +58,11 @@ def text_lines(max_pieces: int = 8) -> st.SearchStrategy[str]:
 
 @st.composite
 def search_texts(draw: st.DrawFn, line: bytes) -> str | bytes:
-    """Something to search in `line`: mostly a piece of it."""
+    """Something to search for in `line`: mostly a piece of it."""
     kind = draw(st.sampled_from(["bytes", "characters", "runs", "other case", "unrelated"]))
-    if kind == "unrelated":  # must be answered too; short ones hit by chance
+    if kind == "unrelated":  # must work too; short ones match by chance
         return draw(st.one_of(lines(max_pieces=2), text_lines(max_pieces=2)))
-    if kind == "runs":  # cuts between runs: where whole terms begin and end
+    if kind == "runs":  # cuts between runs, where whole terms start and end
         runs = [run for _, run in naive.runs_of(line)]
         start, end = _cut(draw, len(runs))
         return b"".join(runs[start:end])
@@ -88,23 +88,23 @@ def _decoded(line: bytes) -> str | None:
 
 @st.composite
 def searches(draw: st.DrawFn) -> tuple[bytes, str | bytes]:
-    """A line and a text to search in it."""
+    """A line and text to search for in it."""
     line = draw(lines())
     return line, draw(search_texts(line))
 
 
 FINGERPRINTS = (
-    *range(1, 13),  # neighbours in every table; 0 is no fingerprint
+    *range(1, 13),  # neighbours in every table; 0 is not a fingerprint
     *(number << 20 for number in range(1, 9)),  # equal in all lower bits: one long chain in any table
     *(number << 10 | 1 for number in range(1, 5)),  # equal until a table has grown
     0x80000000,  # negative as a signed number
     0xFFFFFFFF,
 )
-"""Few enough that the same token comes back in batch after batch."""
+"""Few enough that the same token recurs in many batches."""
 
 
 def fingerprints() -> st.SearchStrategy[int]:
-    """One fingerprint of few."""
+    """One of a few fingerprints."""
     return st.sampled_from(FINGERPRINTS)
 
 
@@ -114,7 +114,7 @@ def fingerprint_arrays(max_size: int = 12) -> st.SearchStrategy[U32Array]:
 
 
 def expressions(max_leaves: int = 8) -> st.SearchStrategy[Expression]:
-    """Expressions over few tokens, also with the empty And and Or, with a token twice, and with parts of one part."""
+    """Expressions over few tokens, including empty And and Or, duplicate tokens, and And and Or of one part."""
     leaves: st.SearchStrategy[Expression] = fingerprints().map(Token)
 
     def combined(parts: st.SearchStrategy[Expression]) -> st.SearchStrategy[Any]:

@@ -1,8 +1,8 @@
-"""Spark drivers in processes of their own, to be killed in the middle of a job: they, their Java, or their workers.
+"""Spark drivers in separate processes, to kill in the middle of a job: the driver, its Java, or its workers.
 
-A session that is there cannot take new jars, and a test that shares its session with a driver that dies is over. So a
-`SparkDriver` is a process that runs the `JOBS` below on demand. It begins a session of the system (`setsid`), to which
-everything belongs that it starts: that is how Java, executors and workers are found, and why none is left behind.
+A running session cannot take new jars, and a test cannot outlive a driver that shares its session. So a `SparkDriver`
+is a process that runs the `JOBS` below on demand. It starts a system session (`setsid`), to which everything belongs
+that it starts: that is how Java, executors and workers are found, and why none is left behind.
 """
 
 import os
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 MASTER: Final = "local[2,4]"
-"""Two tasks at a time, and four attempts at each: without the second number Spark gives up at the first failure."""
+"""Two tasks at a time, with four attempts each: without the second number, Spark gives up at the first failure."""
 
 START_SECONDS: Final = 180
 FAST_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m"
@@ -47,10 +47,10 @@ _CONFS: Final = {
 
 
 class DriverError(CoprlakeError):
-    """A job failed in a driver, or the driver is dead.
+    """A job failed in a driver, or the driver died.
 
     Attributes:
-        kind: the class of the error there.
+        kind: the name of the error class in the driver.
     """
 
     def __init__(self, kind: str, text: str) -> None:
@@ -62,7 +62,7 @@ class DriverError(CoprlakeError):
 
 
 class Worker:
-    """What a job gets: the session, and a way to tell of batches."""
+    """The context of a job: the session, and a callback to report batches."""
 
     def __init__(self, spark: "SparkSession", tell: Callable[[BatchReport], None]) -> None:
         self.spark = spark
@@ -70,7 +70,7 @@ class Worker:
         self.over = threading.Event()
 
     def follow(self, query: "StreamingQuery") -> None:
-        """Wait for a stream until it ends or everything shall."""
+        """Wait until a stream ends; stop it when the driver shuts down."""
         with clear_errors():
             while not query.awaitTermination(0.1):
                 if self.over.is_set():
@@ -85,7 +85,7 @@ def stream_kafka(
     settings: StreamSettings,
     options: Mapping[str, str] | None = None,
 ) -> None:
-    """Messages to a table, until told to stop."""
+    """Stream messages into a table until stopped."""
     settings.on_batch = worker.tell
     worker.follow(lake.stream_kafka(worker.spark, servers, topics, table, settings, options))
 
@@ -93,14 +93,14 @@ def stream_kafka(
 def stream_folder(
     worker: Worker, folder: str, table: str, settings: StreamSettings, dies_after: int | None = None
 ) -> None:
-    """Files that appear in a folder to a table, until told to stop.
+    """Stream files that appear in a folder into a table until stopped.
 
     Args:
-        worker: of this driver.
-        folder: what to watch.
-        table: where to.
-        settings: of the stream.
-        dies_after: a batch that is the table's already, and that Spark has not noted in the checkpoint yet.
+        worker: the context of the job.
+        folder: the folder to watch.
+        table: the target.
+        settings: the settings of the stream.
+        dies_after: the number of the batch after whose commit, but before the checkpoint, the driver dies.
     """
 
     def on_batch(report: BatchReport) -> None:
@@ -113,18 +113,18 @@ def stream_folder(
 
 
 def stop_streams(worker: Worker) -> None:
-    """End all streams, wherever they are."""
+    """Stop all streams, wherever they are."""
     for query in worker.spark.streams.active:
         query.stop()
 
 
 def ingest(worker: Worker, inputs: Sequence[str], table: str) -> int:
-    """Files to a table; how many records."""
+    """Ingest files into a table; return the number of records."""
     return lake.ingest(worker.spark, inputs, table).row_count
 
 
 def optimize(worker: Worker, table: str, rounds: int) -> tuple[int, int]:
-    """Merge again and again; how many segments were merged, and how many groups somebody else had changed."""
+    """Merge repeatedly; return the number of merged segments, and of groups that another writer had changed."""
     merged = conflicts = 0
     for number in range(rounds):
         report = lake.optimize(worker.spark, table, full=number % 2 == 1)
@@ -139,7 +139,7 @@ def search(worker: Worker, table: str, query: str) -> list[tuple[Any, ...]]:
 
 
 def read(worker: Worker, table: str, query: str) -> list[tuple[Any, ...]]:
-    """The same by the data source."""
+    """Like `search`, through the data source."""
     lake.register(worker.spark)
     return _rows(worker.spark.read.format("coprlake").option("query", query).load(table))
 
@@ -149,13 +149,13 @@ def _rows(frame: "DataFrame") -> list[tuple[Any, ...]]:
 
 
 def locate(worker: Worker, tasks: int) -> set[tuple[int, str, str]]:
-    """Where tasks run: the number of the daemon, the working folder, and the file that coprlake came from."""
+    """Where tasks run: the pid of the daemon, the working folder, and the file that coprlake was loaded from."""
     import pyarrow as pa
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import coprlake
 
-        time.sleep(1)  # so that no executor gets all of them
+        time.sleep(1)  # so that no executor gets all tasks
         for _ in batches:
             found = {"daemon": [os.getppid()], "folder": [str(Path.cwd())], "file": [coprlake.__file__]}
             yield pa.RecordBatch.from_pydict(found)
@@ -165,15 +165,15 @@ def locate(worker: Worker, tasks: int) -> set[tuple[int, str, str]]:
 
 
 def write_flaky(worker: Worker, table: str, count: int, flags: str, fails: int, die: bool) -> list[int]:
-    """Write so many records as two tasks, each of which fails so often in the middle; the attempts of each.
+    """Write records with two tasks, each of which fails midway several times; return the attempts of each.
 
     Args:
-        worker: of this driver.
-        table: where to.
-        count: of records.
+        worker: the context of the job.
+        table: the target.
+        count: the number of records.
         flags: a folder in which tasks count their attempts.
-        fails: of each task.
-        die: whether the Python worker is killed, or raises an error.
+        fails: the number of failures of each task.
+        die: whether the Python worker is killed; otherwise it raises an error.
     """
     import pyarrow as pa
 
@@ -218,7 +218,7 @@ JOBS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def serve(connection: Connection) -> None:
-    """Run a session, and jobs as they are ordered, each in a thread, until there is nobody to order any."""
+    """Run a session, and each requested job in a thread, until the other side closes the connection."""
     lock = threading.Lock()
 
     def send(*message: Any) -> None:
@@ -239,13 +239,13 @@ def serve(connection: Connection) -> None:
             for thread in threads:
                 thread.join(60)
     except EOFError:
-        pass  # whoever ordered is gone
+        pass  # the other side is gone
     except Exception as error:
         send("error", 0, (type(error).__name__, str(error)))
 
 
 def _run(worker: Worker, send: Callable[..., None], number: int, name: str, arguments: dict[str, Any]) -> None:
-    worker.spark.createDataFrame([], "id long")  # makes it the session of this thread, else `write` finds no source
+    worker.spark.createDataFrame([], "id long")  # makes this the session of the thread, for `write` to find the source
     try:
         send("result", number, JOBS[name](worker, **arguments))
     except Exception as error:
@@ -258,11 +258,11 @@ def main() -> None:
         serve(connection)
 
 
-# --- on the other side ---
+# --- in the test ---
 
 
 class SparkDriver:
-    """A driver in a process of its own; a context manager that leaves no process behind.
+    """A driver in a separate process; a context manager that leaves no process behind.
 
     .. code-block:: python
 
@@ -272,14 +272,14 @@ class SparkDriver:
             driver.kill()
 
     Args:
-        log_file: what Spark says; appended to.
+        log_file: Spark's log; appended to.
         master: where tasks run.
         confs: Spark's settings.
-        jars: for the class path.
-        environment: variables of the process.
+        jars: files for the class path.
+        environment: environment variables of the process.
 
     Attributes:
-        batches: what streams have told of so far.
+        batches: the reports of streams so far.
     """
 
     def __init__(
@@ -321,24 +321,24 @@ class SparkDriver:
         self.close()
 
     def wait_until_ready(self, seconds: float = START_SECONDS) -> None:
-        """Until there is a session."""
+        """Wait until the session has started."""
         self.result(0, seconds)
 
     def begin(self, name: str, **arguments: Any) -> int:
-        """Order a job; its number."""
+        """Start a job and return its number."""
         self._last += 1
         self._connection.send((self._last, name, arguments))
         return self._last
 
     def run(self, name: str, **arguments: Any) -> Any:
-        """Order a job and wait for its end; what it returned."""
+        """Run a job and return its result."""
         return self.result(self.begin(name, **arguments))
 
     def result(self, number: int, seconds: float = START_SECONDS) -> Any:
-        """What a job returned.
+        """Wait for the result of a job.
 
         Raises:
-            DriverError: it failed, the driver died, or it took too long.
+            DriverError: the job failed or took too long, or the driver died.
         """
         until = time.monotonic() + seconds
         while number not in self._results:
@@ -349,17 +349,17 @@ class SparkDriver:
         return found
 
     def is_over(self, number: int) -> bool:
-        """Whether a job has ended, or failed."""
+        """Whether a job has finished or failed."""
         while self._connection.poll(0):
             self._receive(time.monotonic() + 1)
         return number in self._results
 
     def wait(self, seconds: float = START_SECONDS) -> None:
-        """Until something happens."""
+        """Wait for the next message of the driver."""
         self._receive(time.monotonic() + seconds)
 
     def next_batch(self, seconds: float = START_SECONDS) -> BatchReport:
-        """The next batch of any stream."""
+        """Wait for the next batch of any stream."""
         until = time.monotonic() + seconds
         while len(self.batches) <= self._taken:
             failed = [found for found in self._results.values() if isinstance(found, DriverError)]
@@ -370,7 +370,7 @@ class SparkDriver:
         return self.batches[self._taken - 1]
 
     def skip_batches(self) -> None:
-        """Let `next_batch` wait for one that is not done yet."""
+        """Make `next_batch` skip the batches that are done already."""
         self.is_over(0)
         self._taken = len(self.batches)
 
@@ -387,14 +387,14 @@ class SparkDriver:
             self._results[number] = DriverError(*value) if kind == "error" else value
 
     def stop(self) -> None:
-        """End streams after their batch, and the session."""
+        """Stop the streams after their current batch, and the session."""
         with suppress(OSError):
             self._connection.send(None)
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(90)
 
     def kill(self, *, alone: bool = False) -> None:
-        """End it as a failing machine would; `alone` as a failing process: its workers have to find out."""
+        """Kill the driver as a failing machine would; with `alone`, only the driver and its Java, not the workers."""
         self._kill([self._process.pid, *self.java()] if alone else [self._process.pid, *self.processes()])
         self._process.wait()
         while not alone and (left := self.processes()):
@@ -402,31 +402,31 @@ class SparkDriver:
             time.sleep(0.01)
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """Kill all processes and close the connection."""
         self.kill()
         self._connection.close()
 
     def java(self) -> list[int]:
-        """The driver's Java, without executors."""
+        """The pids of the driver's Java, without executors."""
         return [pid for pid, command in self.processes().items() if "SparkSubmit" in command]
 
     def executors(self) -> list[int]:
-        """The Java processes in which tasks run, where these are not the driver's own."""
+        """The pids of the Java processes in which tasks run, if these are not the driver's own."""
         return [pid for pid, command in self.processes().items() if "CoarseGrainedExecutorBackend" in command]
 
     def workers(self) -> list[int]:
-        """The Python processes in which tasks run, and those from which these are forked."""
+        """The pids of the Python processes in which tasks run, and of those from which they are forked."""
         return [pid for pid, command in self.processes().items() if f"-m {DAEMON_MODULE}" in command]
 
     def kill_one(self, pids: Sequence[int], chance: random.Random) -> bool:
-        """Kill one of some processes; whether there was one."""
+        """Kill one of the processes at random; return whether there was one."""
         if not pids:
             return False
         self._kill([chance.choice(sorted(pids))])
         return True
 
     def processes(self) -> dict[int, str]:
-        """All living processes of the driver's session, with what they were started with; but for itself."""
+        """All live processes of the driver's session except itself, with their command lines."""
         return {pid: command for pid, command in processes_of(self._process.pid) if pid != self._process.pid}
 
     def _kill(self, pids: Iterable[int]) -> None:
@@ -439,18 +439,18 @@ class SparkDriver:
 
 
 def processes_of(session: int) -> Iterator[tuple[int, str]]:
-    """The processes of a session of the system that are not dead, by number, with their command lines."""
+    """The live processes of a system session, with their command lines."""
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
             continue
-        with suppress(OSError):  # gone meanwhile
+        with suppress(OSError):  # gone in the meantime
             state, *numbers = (folder / "stat").read_text().rpartition(")")[2].split()
             if int(numbers[2]) == session and state != "Z":
                 yield int(folder.name), (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
 
 
 def spark_home(folder: Path) -> Path:
-    """A folder that ``local-cluster[...]`` can take for SPARK_HOME: that of the package, in which it writes nothing."""
+    """Create a SPARK_HOME for ``local-cluster[...]`` with links to the package, so that nothing is written there."""
     import pyspark
 
     folder.mkdir()

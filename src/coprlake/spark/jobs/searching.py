@@ -98,7 +98,7 @@ class SparkSearch(Generic[Claim]):
 
     def shares(self) -> list[Share]:
         """The work of each task."""
-        # a query fails if a task cannot read a file; a search, whose caller gets no report, leaves the file out
+        # a query fails on what a task cannot read; a search, whose caller gets no report either, leaves it out
         options = replace(self.options, strict=True) if isinstance(self.sought, Necessary) else self.options
         whole = Share(self.table.uri, self.table.schema, self.schema, self.sought, options)
         return [replace(whole, pieces=pieces) for pieces in divide(self.plan.pieces, self.share_bytes)]

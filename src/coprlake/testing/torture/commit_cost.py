@@ -1,4 +1,4 @@
-"""What durability costs: the time of a commit with its syncs, and without them."""
+"""The cost of durability: the time of a commit with and without its syncs."""
 
 import os
 import tempfile
@@ -22,21 +22,21 @@ _ROUNDS: Final = 4
 
 
 def commit_milliseconds(folder: str | os.PathLike[str] | None = None, commits: int = 400) -> dict[str, float]:
-    """Measure commits of one small segment each; checkpoints are among them.
+    """Measure commits of one small segment each, including checkpoints.
 
     Args:
-        folder: a folder on the disk to measure; by default the one for temporary files.
-        commits: how many with the syncs, and as many without.
+        folder: a folder on the disk to measure; by default that for temporary files.
+        commits: the number of commits with syncs, and again without.
 
     Returns:
-        ``p50`` and ``p99``: milliseconds of a commit; ``without_p50`` and ``without_p99``: of one that does not sync;
-        ``added_p50`` and ``added_p99``: what one commit spends in its syncs.
+        ``p50`` and ``p99``: milliseconds per commit; ``without_p50`` and ``without_p99``: without syncs;
+        ``added_p50`` and ``added_p99``: the time that a commit spends in its syncs.
     """
     seconds: dict[bool, list[float]] = {True: [], False: []}
     added: list[float] = []
     with tempfile.TemporaryDirectory(dir=folder) as own:
         logs = {synced: DeltaLog.open(Folder.of(_new_table(Path(own, str(synced))))) for synced in (True, False)}
-        for _ in range(_ROUNDS):  # in turns: the machine may be busier in one half of the run
+        for _ in range(_ROUNDS):  # alternating: the machine may be busier in one half of the run
             for synced, log in logs.items():
                 new = [_segment(log.folder) for _ in range(commits // _ROUNDS)]
                 os.sync()
@@ -68,7 +68,7 @@ def _segment(folder: Folder) -> NewFile:
 
 @contextmanager
 def _timed_syncs(synced: bool) -> Iterator[list[float]]:
-    """Count the time of each sync; or let none of them happen."""
+    """Record the time of each sync, or skip all syncs."""
     sync, spent = files.sync_path, [0.0]
 
     def timed(path: str) -> None:
@@ -82,6 +82,6 @@ def _timed_syncs(synced: bool) -> Iterator[list[float]]:
 
 
 def _percentile(values: list[float], percent: int) -> float:
-    """The value that so many percent of all do not exceed."""
+    """The value that `percent` percent of all values do not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, -(-len(ordered) * percent // 100) - 1)]

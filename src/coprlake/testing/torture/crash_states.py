@@ -1,6 +1,6 @@
-"""Power losses: record what a run does to its files, and open the table in every state that a loss may leave.
+"""Power losses: records what a run does to its files, and opens the table in every state that a loss may leave.
 
-A case is a state: the files of a table and what was acknowledged by then. States that are alike count once.
+A case is a state: the files of a table and what was acknowledged by then. Equal states count once.
 """
 
 import hashlib
@@ -26,8 +26,8 @@ from coprlake.testing.torture.power_loss.recording import missing_strace, record
 def run(seed: int, seconds: float, folder: Path, cases: int | None = None) -> Outcome:
     """Check crash states until the time is up; see `coprlake.testing.torture`.
 
-    When all states of one recording were seen, another is made with choices of its own. Names and times in the files
-    differ from run to run; which operations are lost does not.
+    When all states of one recording have been checked, another is made with other random choices. Names and times in
+    the files differ from run to run; the lost operations do not.
 
     Raises:
         UsageError: strace is missing.
@@ -50,7 +50,7 @@ def run(seed: int, seconds: float, folder: Path, cases: int | None = None) -> Ou
 
 
 class scratch_folder:  # noqa: N801 - used like a function
-    """A folder for the time of a block: in memory if that is possible, since nothing in it has to last."""
+    """A temporary folder for a block; in memory if possible, since nothing in it has to last."""
 
     def __init__(self, folder: Path) -> None:
         memory = Path("/dev/shm")
@@ -65,7 +65,7 @@ class scratch_folder:  # noqa: N801 - used like a function
 
 
 def record_jobs(seed: int, scratch: Path, names: Sequence[str] = ()) -> dict[str, Disk]:
-    """Run jobs, by default all, under strace."""
+    """Run jobs, by default all, under strace, and return what each did to its files."""
     root = scratch / f"run-{seed}"
     root.mkdir()
     command = [sys.executable, "-m", "coprlake.testing.torture.power_loss.crash_jobs", str(root), str(seed), *names]
@@ -78,9 +78,9 @@ def record_jobs(seed: int, scratch: Path, names: Sequence[str] = ()) -> dict[str
 
 
 def shuffled(disks: dict[str, Disk], seed: int) -> Iterator[tuple[str, Crash]]:
-    """All crashes of all jobs, in an order that mixes them; each job has its share of the beginning.
+    """All crashes of all jobs, interleaved, so that every job gets its share early on.
 
-    The worst crashes come first: all that may be lost is lost when something was just acknowledged.
+    The worst crashes come first: losing everything possible right after an acknowledgement.
     """
     chance = random.Random(seed)
     queues = []
@@ -98,10 +98,10 @@ class Checker:
     """Checks states, each once.
 
     Attributes:
-        folder: where a state is put while it is checked.
-        outcome: what was found.
-        seed: named in failures.
-        most_failures: a torture that has found so much only counts from then on.
+        folder: holds a state while it is checked.
+        outcome: the results.
+        seed: reported in failures.
+        most_failures: the number of failures to shrink; later ones are reported as they are.
     """
 
     folder: Path
@@ -112,7 +112,7 @@ class Checker:
     _count: int = 0
 
     def check(self, name: str, disk: Disk, crash: Crash) -> str | None:
-        """Check a state unless it was seen before; what is wrong with it."""
+        """Check a state unless it was checked before; return what is wrong with it."""
         tree = disk.tree(crash)
         said = disk.said(crash.length)
         sign = _sign(tree, json.dumps(dict(said)))
@@ -129,7 +129,7 @@ class Checker:
         return problem
 
     def _smallest(self, disk: Disk, crash: Crash, problem: str) -> tuple[Crash, str]:
-        """The same moment with as little lost as still shows a problem: one thing alone if that is enough."""
+        """The same moment with the fewest losses that still show a problem: a single one if that is enough."""
         for alone in crash.alone():
             found = self._problem(disk.tree(alone), disk, alone)
             if found is not None:
@@ -143,7 +143,7 @@ class Checker:
 
     def _problem(self, tree: Tree, disk: Disk, crash: Crash) -> str | None:
         self._count += 1
-        folder = self.folder / str(self._count)  # a path of its own: nothing is remembered of another state
+        folder = self.folder / str(self._count)  # a new path, so that nothing is cached from another state
         try:
             materialise(tree, folder)
             check(folder / TABLE, disk.said(crash.length), vacuum_first=crash.length % 2 == 0)
@@ -165,7 +165,7 @@ def _sign(tree: Tree, said: str) -> bytes:
 
 
 def materialise(tree: Tree, folder: Path) -> None:
-    """Write a state to a new folder; all files but those of the log, which Delta forgets by age, are old."""
+    """Write a state to a new folder, with old files, except in the log, which Delta expires by age."""
     folder.mkdir(parents=True)
     logs = [folder / path for path in tree if path.endswith("_delta_log")]
     for path, content in tree.items():
@@ -175,5 +175,5 @@ def materialise(tree: Tree, folder: Path) -> None:
             (folder / path).write_bytes(content)
             if "_delta_log" not in path:
                 os.utime(folder / path, ns=(LONG_AGO_NS, LONG_AGO_NS))
-    for log in logs:  # a table that looks at it need not wonder whether somebody is writing
+    for log in logs:  # so that the table does not suspect a concurrent writer
         os.utime(log, ns=(LONG_AGO_NS, LONG_AGO_NS))

@@ -1,9 +1,8 @@
-"""Differential fuzzing: the same question, answered in several ways, has one answer.
+"""Differential fuzzing: all ways to answer a question must agree.
 
-Random tables of every type, written by us and by others, are asked random predicates and random pipelines. What we find
-with sketches, without them, on one thread and on many, what DuckDB's plain SQL finds in the same files where SQL can
-say the same, and what a plain Python oracle says row by row, must agree. An error is an answer if it is one of ours and
-all ways give it.
+Random predicates and pipelines run on random tables of every type, written by us and by others. The results with and
+without sketches, on one thread and on many, of plain DuckDB SQL on the same files where SQL can express the question,
+and of a plain Python oracle row by row must agree. An error is an answer if it is one of ours and all ways raise it.
 
     python -m coprlake.testing.torture.differential --seed 7 --seconds 60
     python -m coprlake.testing.torture.differential --seed 7 --table 12 --case 3
@@ -43,15 +42,15 @@ if TYPE_CHECKING:
 
 CASES_A_TABLE: Final = 50
 SPARK_EVERY: Final = 60
-"""One table in so many is written by Spark, in runs of at least `SPARK_SECONDS`."""
+"""Spark writes one in this many tables, in runs of at least `SPARK_SECONDS`."""
 SPARK_SECONDS: Final = 300.0
 SHRINK_SECONDS: Final = 20.0
 MOST_FAILURES: Final = 10
-"""After so many a run stops: they have the same few causes, and shrinking takes time."""
+"""A run stops after this many failures: they have the same few causes, and shrinking takes time."""
 
 
 def run(seed: int, seconds: float, folder: Path | str, cases: int | None = None) -> Outcome:
-    """Fuzz until the time is up or so many cases are done; the same seed gives the same cases in the same order."""
+    """Fuzz until the time is up or `cases` are done; the same seed gives the same cases in the same order."""
     outcome = Outcome()
     budget = Budget(outcome, seconds, cases)
     number = 0
@@ -61,7 +60,7 @@ def run(seed: int, seconds: float, folder: Path | str, cases: int | None = None)
             if not _is_for_spark(number) or spark is not None:
                 _run_table(seed, number, Path(folder), outcome, budget, spark)
             number += 1
-    _ = budget.is_spent  # notes the seconds
+    _ = budget.is_spent  # records the seconds
     return outcome
 
 
@@ -70,7 +69,7 @@ def _is_for_spark(number: int) -> bool:
 
 
 def table_of(seed: int, number: int) -> tuple[Recipe, pa.Table]:
-    """The data of a table of a run, and how it is written."""
+    """The data of a table in a run, and the recipe to write it."""
     chance = random.Random(f"{seed}/{number}")
     data = random_data(chance)
     recipe = random_recipe(chance, data)
@@ -78,7 +77,7 @@ def table_of(seed: int, number: int) -> tuple[Recipe, pa.Table]:
 
 
 def question_of(seed: int, number: int, case: int, table: OpenTable, known: Known) -> tuple[Question, bool]:
-    """A question of a run, and whether DuckDB reads the files for it as well."""
+    """A question in a run, and whether DuckDB also reads the files for it."""
     chance = random.Random(f"{seed}/{number}/{case}")
     if chance.random() < 0.2:
         return Drawing(known, table.schema).pipeline(chance), chance.random() < 0.3
@@ -120,7 +119,7 @@ def _run_table(
             outcome.count(f"{recipe.writer}, {'pipeline' if isinstance(question, Pipeline) else 'search'}")
             if wrong is not None:
                 _fail(outcome, (seed, number, case), recipe, data, question, by_files, folder, wrong, spark)
-                return  # the next cases of this table would mostly fail alike
+                return  # the next cases of this table would mostly fail in the same way
     finally:
         table.close()
 
@@ -140,7 +139,7 @@ def _opened(
 
 
 def _lost_rows(recipe: Recipe, data: pa.Table, written: Written) -> str | None:
-    """Whether the files hold the rows that were written, without those that were deleted."""
+    """What is wrong if the files do not hold the rows that were written, except deleted ones; otherwise None."""
     gone = set() if recipe.deleted is None else set(getattr(recipe.deleted, "values", ()))
     expected = sorted(number for number in data.column(ID).to_pylist() if number not in gone)
     found = sorted(written.data.column(ID).to_pylist())
@@ -158,7 +157,7 @@ def _fail(
     wrong: str,
     spark: "SparkSession | None" = None,
 ) -> None:
-    """Shrink the case and note it."""
+    """Shrink the case and record it."""
 
     def fails(smaller: pa.Table, simpler: Question) -> str | None:
         table, problem = _opened(*fitted(recipe, smaller), folder / "smaller", spark)
@@ -202,10 +201,10 @@ def _can_show(data: pa.Table) -> bool:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run for a while, or one case again; the exit status is 1 if something differs."""
+    """Fuzz for a while, or rerun one case; the exit status is 1 if something differs."""
     parser = argparse.ArgumentParser(prog="python -m coprlake.testing.torture.differential", description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, help="which run")
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the run")
+    parser.add_argument("--seconds", type=float, default=60.0, help="the time limit")
     parser.add_argument("--cases", type=int, default=None, help="stop after this many cases")
     parser.add_argument("--table", type=int, default=None, help="only this table of the run")
     parser.add_argument("--case", type=int, default=None, help="only this case of the table")
@@ -225,7 +224,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def again(seed: int, number: int, case: int | None, folder: Path) -> Outcome:
-    """One table of a run again, or one case of it."""
+    """Rerun one table of a run, or one case of it."""
     with contextlib.ExitStack() as stack:
         spark = stack.enter_context(session()) if _is_for_spark(number) else None
         return _again(seed, number, case, folder, spark)

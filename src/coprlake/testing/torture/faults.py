@@ -1,7 +1,7 @@
-"""Full disks, broken disks, missing rights, clocks that jump, and crowds: nothing is lost, and errors are clear.
+"""Full disks, broken disks, missing permissions, jumping clocks and crowds: nothing is lost, and errors are clear.
 
-A case is one command on a copy of a small table, in a process of its own in which one file operation fails, be it of
-Python, delta-rs, Arrow or DuckDB. It depends on nothing that came before, so a failure is its own smallest case.
+A case is one command on a copy of a small table, in its own process, in which one file operation of Python, delta-rs,
+Arrow or DuckDB fails. It does not depend on earlier cases, so a failure is its own smallest case.
 """
 
 import errno
@@ -49,22 +49,22 @@ WRITERS: Final = (
 READERS: Final = ("search", "scan", "search-strict", "query", "verify", "program-search", "program-query")
 RECORDS: Final = 36
 UNCERTAIN: Final = "is in the log"
-"""What an error says after which the records may be there: to add them again could double them."""
+"""Part of the error after which the records may be in the table, so that adding them again could duplicate them."""
 CUT_SHORT: Final = "everything before that place was read"
-"""What a warning says of a file of logs that cannot be read to its end."""
+"""Part of the warning for a log file that cannot be read to its end."""
 CROWD_EVERY: Final = 40
-"""A crowd takes as long as so many other cases."""
+"""A crowd takes as long as this many other cases."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A command and its fault; numbers of operations are found out by a run without a fault.
+    """A command and its fault; a run without the fault counts the operations.
 
     Attributes:
         kind: one of `WRITERS` or `READERS`.
-        is_partitioned: whether the table is.
-        fault: what fails, or how the clock is wrong; its folder is filled in.
-        share: where the fault is, as a part of all operations, unless `fault.at` says it.
+        is_partitioned: whether the table is partitioned.
+        fault: what fails, or how the clock is wrong; its folder is filled in later.
+        share: the position of the fault among all operations, 0 to 1, unless `fault.at` is set.
     """
 
     kind: str
@@ -104,8 +104,8 @@ class Bench:
     """Runs cases, each on a copy of a table.
 
     Args:
-        folder: to work in.
-        lives: where commands run.
+        folder: the working folder.
+        lives: runs the commands.
     """
 
     def __init__(self, folder: Path, lives: Lives) -> None:
@@ -123,10 +123,10 @@ class Bench:
         self._before = Counter(ids(open_table(self._template(False))))
 
     def run(self, case: Case) -> Case | None:
-        """Run a case and check what is left; the case with its operation, None if nothing failed in it.
+        """Run a case and check the table; return the case with its operation, or None if nothing failed in it.
 
         Raises:
-            LostError: something is not as it should be.
+            LostError: something is wrong.
         """
         case = replace(case, fault=self._aimed(case))
         path = self._copied(case)
@@ -185,7 +185,7 @@ class Bench:
         return others.get(case.kind, (case.kind, where))
 
     def _aimed(self, case: Case) -> Fault:
-        """The fault with its operation."""
+        """The fault with the number of its operation."""
         if case.fault.at >= 0 or case.is_about_time:
             return case.fault
         key = (case.kind, case.is_partitioned, case.fault.kinds)
@@ -199,10 +199,10 @@ class Bench:
             self._counts[key] = int(ended.last("count") or 1)
         return replace(case.fault, at=int(case.share * self._counts[key]))
 
-    # --- what must be true ---
+    # --- checks ---
 
     def _check_errors(self, case: Case, ended: Ended) -> None:
-        """One clear line, whatever happened."""
+        """Check that every error is one clear line."""
         told = [*ended.all_of("error"), *ended.all_of("failed"), *ended.all_of("failed_again")]
         for error in told:
             if not error["clear"]:
@@ -219,7 +219,7 @@ class Bench:
             raise LostError(f"it fails when the clock is wrong: {told} {text}")
 
     def _check_answer(self, case: Case, ended: Ended, fired: str) -> None:
-        """All records, or a word about what is missing."""
+        """Check that all records were found, or that the answer says what is missing."""
         problems = ended.last("problems")
         if case.kind == "verify":
             if problems == [] and ended.last("rows") != self._before.total():
@@ -255,7 +255,7 @@ class Bench:
         check_sound(new, [0, 1])
 
     def _check_written(self, case: Case, ended: Ended, path: Path) -> None:
-        """What was acknowledged is there once; what failed is there wholly or not; the next append works."""
+        """Check that acknowledged records are there once, failed ones all or none, and that the next append works."""
         done, begun = ended.all_of("done"), ended.all_of("begin")
         kept = _kept_in_part(ended) if case.kind == "ingest" else None
         sure = self._before
@@ -286,7 +286,7 @@ class Bench:
             crowds.check_holds(path, present)
 
     def _repeated(self, case: Case, path: Path) -> Counter[int]:
-        """The records after a stream's batch was repeated, which always works."""
+        """Repeat a batch of a stream, which must always work; return the records."""
         ended = self._lived(replace(case, fault=Fault("")), path)
         if ended.code:
             raise LostError(f"the batch cannot be repeated: {ended.told}")
@@ -297,9 +297,9 @@ class Bench:
 
 
 def _kept_in_part(ended: Ended) -> Effect | None:
-    """What an ingest says that it kept of a file that it could not read to its end; None if it says no such thing.
+    """The records that an ingest reports to have kept of a file that it could not read to the end; None if it does not.
 
-    It warns, adds the records before that place, tells how many they are, and ends with 1.
+    It warns, adds the records before that place, prints their number, and exits with 1.
     """
     if ended.last("code") != 1 or CUT_SHORT not in (ended.last("errors") or ""):
         return None
@@ -308,7 +308,7 @@ def _kept_in_part(ended: Ended) -> Effect | None:
 
 
 def replay(folder: str | Path, kind: str, is_partitioned: bool, fault: dict[str, Any], *, setup: str = "") -> None:
-    """Run a case that failed again; `setup` as in `run`.
+    """Rerun a failed case; `setup` as in `run`.
 
     Raises:
         AssertionError: it fails again.
@@ -327,15 +327,15 @@ def run(
     enough: int = ENOUGH,
     kinds: Sequence[str] | None = None,
 ) -> Outcome:
-    """Let things fail for as long as told; a case is a command in which something did.
+    """Inject faults until the time is up; a case is a command in which something failed.
 
     Args:
-        seed: of everything that is random.
-        seconds: to stop after.
-        folder: to work in.
-        cases: to stop after.
+        seed: the random seed.
+        seconds: the time limit.
+        folder: the working folder.
+        cases: the maximum number of cases.
         setup: Python code that breaks the product in the processes that meet faults, to see that this is noticed.
-        enough: failures to stop after.
+        enough: the number of failures to stop after.
         kinds: the commands, of `WRITERS`, `READERS` and ``crowd``; all of them by default.
     """
     folder = Path(folder)

@@ -1,8 +1,8 @@
-"""kill -9 at seeded moments of everything that writes: what was acknowledged is there once, the rest wholly or not.
+"""Kills everything that writes at seeded moments: acknowledged records are there once, the rest all or not at all.
 
-A round is a new table and some steps. A step is one command in a process of its own, killed after some time or at its
-n-th operation on a file, those of native code included. After each, the table must hold what the dead process was told
-is done, and all or nothing of what it was about to do; verify finds it sound; a vacuum without retention removes
+A round is a new table and some steps. A step is one command in its own process, killed after some time or at its n-th
+file operation, including those of native code. After each step, the table must hold what was acknowledged to the dead
+process, and all or nothing of what it was about to do; verify finds it sound; a vacuum without retention removes
 nothing that is needed; and the next append works.
 """
 
@@ -30,26 +30,26 @@ KINDS: Final = (
     *("delete", "vacuum", "index", "create"),
 )
 COMMITTING: Final = ("append", "append-columns", "append-commits", "stream-batch", "delete")
-"""Commands that tell when they are about to commit."""
+"""Commands that report when they are about to commit."""
 ROUND_STEPS: Final = 14
 SPARK_SECONDS: Final = 120.0
-"""A torture that has at least so much time kills Spark's processes as well."""
+"""With at least this much time, Spark's processes are killed as well."""
 SPARK_SHARE: Final = 0.45
 
 
 @dataclass(frozen=True)
 class Step:
-    """One command and the moment at which it dies.
+    """One command and the moment of its death.
 
     Attributes:
         kind: one of `KINDS`.
         chance: the seed for what the command does.
-        share: the moment as a part of what the whole command takes, 0 to 1; a little more to let it end.
-        by_operation: whether that is a part of its file operations, or of its time.
-        kinds: which operations count.
-        in_commit: count only from the moment at which the command is about to commit.
-        at: the operation, where it is known: of a step that was run.
-        seconds: the time, where it is known.
+        share: the moment as a share of the whole command, 0 to 1; a little more to let it finish.
+        by_operation: whether that is a share of its file operations; otherwise of its time.
+        kinds: the operations to count.
+        in_commit: start counting when the command is about to commit.
+        at: the operation, if known from an earlier run of the step.
+        seconds: the time, if known.
     """
 
     kind: str
@@ -69,34 +69,34 @@ class Step:
 
 @dataclass
 class Measures:
-    """How long commands take, and how many operations they do; learnt from those that live to their end."""
+    """The duration and the number of operations of each command, learnt from those that finish."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     counts: dict[tuple[str, int, bool], float] = field(default_factory=dict)
 
     def knows(self, step: Step) -> bool:
-        """Whether such a command was seen to its end: before, nobody can tell where its middle is."""
+        """Whether a command of this kind has finished before; until then its middle is not known."""
         return step.key in self.counts if step.by_operation else step.kind in self.seconds
 
     def learn(self, step: Step, seconds: float, count: int | None) -> None:
-        """Take in one that lived."""
+        """Record a command that finished."""
         self.seconds[step.kind] = 0.5 * (self.seconds.get(step.kind, seconds) + seconds)
         if count is not None:
             self.counts[step.key] = 0.5 * (self.counts.get(step.key, count) + count)
 
 
 class LostError(AssertionError):
-    """A record is missing, doubled, or was never written; or something else is not as it should be."""
+    """A record is missing, duplicated or was never written, or something else is wrong."""
 
 
 class Victim:
-    """A table, and what must be in it.
+    """A table and the records that must be in it.
 
     Args:
-        path: where it is made.
-        partition_by: its columns.
-        lives: where commands run.
-        measures: of commands.
+        path: the path of the new table.
+        partition_by: its partition columns.
+        lives: runs the commands.
+        measures: the measures of commands.
         chance: decides what is checked.
     """
 
@@ -114,7 +114,7 @@ class Victim:
         self._append(2)
 
     def suffer(self, step: Step) -> tuple[Step, bool]:
-        """Run a step and check what is left; the step with its moment, and whether the process was killed.
+        """Run a step and check the table; return the step with its moment, and whether the process was killed.
 
         Raises:
             LostError: the table is not what it should be.
@@ -168,7 +168,7 @@ class Victim:
         return step.kind, {"path": path}
 
     def _moment(self, step: Step) -> tuple[Fault | None, float | None]:
-        """The fault that kills the process, or the seconds after which it is killed; neither to let it live."""
+        """The fault that kills the process, or the seconds after which it is killed; neither to let it finish."""
         folder = str(self._path.parent)
         is_known = self._measures.knows(step)
         if step.by_operation and self._lives.has_faults:
@@ -181,7 +181,7 @@ class Victim:
         return None, step.share * self._measures.seconds[step.kind]
 
     def _settle(self, step: Step, ended: Ended, first: int) -> None:
-        """Find out which of the states that are allowed the table is in."""
+        """Find out which of the allowed states the table is in."""
         if step.kind == "create":
             self._check_created()
             return
@@ -199,7 +199,7 @@ class Victim:
         self._ids = present
 
     def _check_created(self) -> None:
-        """A table whose making was interrupted is there, or can be made."""
+        """Check that a table whose creation was interrupted exists, or can be created."""
         other = self._path.with_name(f"{self._path.name}-new")
         try:
             table = open_table(other)
@@ -214,7 +214,7 @@ class Victim:
         check_sound(other, [0, 1, 2])
 
     def _repeat(self, step: Step, job: str, arguments: dict[str, Any]) -> None:
-        """A stream's batch is always repeated; an ingest if nothing of it is there: afterwards all of it is, once."""
+        """Repeat a batch of a stream, or an ingest that left nothing; afterwards all of it must be there once."""
         first, end = (arguments["effect"][1:]) if step.kind == "ingest" else (arguments["first"], arguments["end"])
         self._next = max(self._next, end)
         was_there = first in self._ids
@@ -230,16 +230,16 @@ class Victim:
             raise LostError(f"repeated: {difference(present, [self._ids])}")
 
     def _check(self, step: Step) -> None:
-        """Sound, also after a vacuum; and the next operation works."""
+        """Check that the table is sound, sometimes also after a vacuum, and that the next append works."""
         table = open_table(self._path)
         if self._chance.random() < 0.3:
             check_sound(self._path, sorted(self._ids.elements()))
-        else:  # leave what the dead process left
+        else:  # keep what the dead process left
             report = table.verify()
             if not report.is_sound or report.rows != self._ids.total():
                 raise LostError(f"not sound: {report}")
         self._append(1)
-        if Counter(ids(table)) != self._ids:  # by the object that was opened before
+        if Counter(ids(table)) != self._ids:  # with the object that was opened before
             raise LostError(f"after the next append: {difference(Counter(ids(table)), [self._ids])}")
         if self._chance.random() < 0.05:
             total = open_table(self._path).query("fetch logs | summarize n = count()").arrow().column("n")[0].as_py()
@@ -247,14 +247,14 @@ class Victim:
                 raise LostError(f"a query counts {total} records of {self._ids.total()}")
 
     def _append(self, count: int) -> None:
-        """An append that nobody disturbs."""
+        """Append records undisturbed."""
         open_table(self._path).append(records(self._next, self._next + count))
         self._ids = applied(["add", self._next, self._next + count], self._ids)
         self._next += count
 
 
 def difference(present: Counter[int], allowed: Sequence[Counter[int]]) -> str:
-    """What is lost, doubled or strange, compared with the nearest state that is allowed."""
+    """The records that are lost or too many, compared with the nearest allowed state."""
     nearest = min(allowed, key=lambda state: (state - present).total() + (present - state).total())
     lost, more = sorted((nearest - present).elements()), sorted((present - nearest).elements())
     return f"{len(lost)} records lost {lost[:10]}, {len(more)} too many {more[:10]}"
@@ -264,7 +264,7 @@ def difference(present: Counter[int], allowed: Sequence[Counter[int]]) -> str:
 
 
 def drawn_steps(chance: random.Random, kinds: Sequence[str] = KINDS) -> list[Step]:
-    """The steps of a round: commands in any order, moments over their whole course."""
+    """The steps of a round: random commands and moments."""
     steps = []
     for _ in range(ROUND_STEPS):
         kind = chance.choice(kinds)
@@ -279,7 +279,7 @@ def drawn_steps(chance: random.Random, kinds: Sequence[str] = KINDS) -> list[Ste
 def replay(
     folder: str | Path, partition_by: Sequence[str], steps: Sequence[dict[str, Any]], *, setup: str = ""
 ) -> None:
-    """Run the steps of a failure again; `setup` as in `run`.
+    """Rerun the steps of a failure; `setup` as in `run`.
 
     Raises:
         AssertionError: it fails again.
@@ -301,7 +301,7 @@ def _suffer_all(
 def _smallest(
     folder: Path, lives: Lives, measures: Measures, partition_by: Sequence[str], steps: list[Step]
 ) -> list[Step]:
-    """The last step alone if that fails as well, else all of them."""
+    """The last step or the last two if these fail alone, otherwise all steps."""
     for fewer in (steps[-1:], steps[-2:]):
         try:
             _suffer_all(folder, lives, measures, partition_by, fewer)
@@ -352,17 +352,17 @@ def run(
     kinds: Sequence[str] = KINDS,
     spark: bool | None = None,
 ) -> Outcome:
-    """Kill for as long as told; a case is a process that was killed.
+    """Kill until the time is up; a case is a process that was killed.
 
     Args:
-        seed: of everything that is random.
-        seconds: to stop after.
-        folder: to work in.
-        cases: to stop after.
+        seed: the random seed.
+        seconds: the time limit.
+        folder: the working folder.
+        cases: the maximum number of cases.
         setup: Python code that breaks the product in the processes that are killed, to see that this is noticed.
-        enough: failures to stop after.
-        kinds: the commands that are killed, of `KINDS`.
-        spark: whether Spark's processes are killed as well; by default if there is time, and no number of cases.
+        enough: the number of failures to stop after.
+        kinds: the commands to kill, of `KINDS`.
+        spark: whether to kill Spark's processes as well; by default if there is time and `cases` is not given.
     """
     folder = Path(folder)
     outcome = Outcome()

@@ -1,10 +1,10 @@
-"""Hostile bytes: mutated files and query texts, in a child process with limits on memory and time.
+"""Hostile bytes: mutated files and queries, in a child process with limits on memory and time.
 
-Every case is made from the seed and its number. A child runs case after case and says which one it begins, so that
-one that kills it or does not end is known; the next child goes on behind it. What is expected of each kind is said in
-its class: a clear error or a right answer.
+Every case is made from the seed and its number. A child runs cases in turn and prints each number first, so that a case
+that kills it or hangs is known; the next child continues after it. The class of each kind says what is expected: a
+clear error or a right answer.
 
-``python -m coprlake.testing.torture.mutations --seed 1 --first 17 --stop 18`` runs case 17 again.
+``python -m coprlake.testing.torture.mutations --seed 1 --first 17 --stop 18`` reruns case 17.
 """
 
 import argparse
@@ -32,31 +32,31 @@ if TYPE_CHECKING:
 
 HANG_SECONDS: Final = 30.0
 MEMORY_BYTES: Final = 2 << 30
-"""What a child may allocate beyond what its libraries take: far more than any case needs."""
+"""Memory that a child may allocate beyond its libraries: far more than any case needs."""
 CHILD_COMMAND: tuple[str, ...] = ("-m", __name__)
 CHILD_CASES: Final = 20_000
 START_SECONDS: Final = 300.0
-"""A child that finds no compiled kernels compiles them first."""
+"""A child may have to compile the kernels first."""
 WARM_UP_CASES: Final = 12
 FAILURE_LIMIT: Final = 20
-"""After this many failures a run ends."""
+"""A run ends after this many failures."""
 
 
 def run(seed: int, seconds: float, folder: Path, cases: int | None = None, kinds: Sequence[str] = ()) -> Outcome:
     """Run mutated cases until the time is up or `cases` were run.
 
     Args:
-        seed: of the cases.
-        seconds: to run for.
-        folder: for the files; in memory (``/dev/shm``) it goes several times as fast.
-        cases: to run at most.
-        kinds: names of the kinds to run; all if there are none.
+        seed: the random seed.
+        seconds: the time limit.
+        folder: holds the files; in memory (``/dev/shm``) it is several times as fast.
+        cases: the maximum number of cases.
+        kinds: the names of the kinds to run; all if empty.
     """
     outcome = Outcome()
     budget = Budget(outcome, seconds, cases)
     deadline = time.monotonic() + seconds
     first = 0
-    known: set[str] = set()  # of each kind of problem one case is made smaller
+    known: set[str] = set()  # one case of each kind of problem is shrunk
     while not budget.is_spent and len(outcome.failures) < FAILURE_LIMIT:
         stop = first + CHILD_CASES if cases is None else min(first + CHILD_CASES, cases)
         child = _Child(seed, first, stop, deadline - time.monotonic(), folder / f"from-{first}", kinds)
@@ -69,18 +69,18 @@ def run(seed: int, seconds: float, folder: Path, cases: int | None = None, kinds
             known.add(kind_of_problem)
             outcome.failures.append(_smallest(seed, case, problem, folder, kinds, may_shrink=is_new))
         if not child.counts:
-            if not (child.has_ended and first):  # else the time was up before a further child was ready
+            if not (child.has_ended and first):  # otherwise the time was up before another child was ready
                 what = f"the child ran none: {child.stderr[-2000:]}"
                 outcome.failures.append(Failure(seed, f"cases from {first} on", what))
             break
         first = child.last + 1
-    _ = budget.is_spent  # notes the time
+    _ = budget.is_spent  # records the time
     return outcome
 
 
 @dataclass
 class _Child:
-    """A process that runs cases ``first`` to ``stop``, and what it said."""
+    """A process that runs cases ``first`` to ``stop``, and its output."""
 
     seed: int
     first: int
@@ -93,11 +93,11 @@ class _Child:
     problems: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     last: int = -1
     has_ended: bool = False
-    """Whether it said that it came to its end."""
+    """Whether it reported its end."""
     stderr: str = ""
 
     def run(self, hang_seconds: float) -> None:
-        """Until it ends, dies or does not move."""
+        """Run the child until it ends, dies or hangs."""
         command = [sys.executable, *CHILD_COMMAND, "--seed", str(self.seed), "--first", str(self.first)]
         command += ["--stop", str(self.stop), "--seconds", str(self.seconds), "--folder", str(self.folder)]
         command += [word for kind in self.kinds for word in ("--kind", kind)]
@@ -117,7 +117,7 @@ class _Child:
             self.problems.append((self.last, {"what": f"{how}\n{self.stderr[-1500:]}"}))
 
     def _follow(self, process: "subprocess.Popen[bytes]", hang_seconds: float) -> bool:
-        """Read what the child says; whether it came to its end."""
+        """Read the output of the child; return whether it reported its end."""
         assert process.stdout is not None
         descriptor, rest = process.stdout.fileno(), b""
         patience = START_SECONDS
@@ -143,7 +143,7 @@ class _Child:
 def _smallest(
     seed: int, case: int, problem: dict[str, Any], folder: Path, kinds: Sequence[str], *, may_shrink: bool
 ) -> Failure:
-    """Leave out edits one after the other as long as it still fails."""
+    """Remove edits one by one as long as the case still fails."""
     count = int(problem.get("edits", 0)) or _edit_count(seed, case, folder, kinds)
     kept = list(range(count))
     for edit in range(count if may_shrink else 0):
@@ -161,7 +161,7 @@ def _smallest(
 
 
 def _edit_count(seed: int, case: int, folder: Path, kinds: Sequence[str]) -> int:
-    """How many edits the case of a process that died has."""
+    """The number of edits in a case whose process died."""
     command = [sys.executable, *CHILD_COMMAND, "--seed", str(seed), "--first", str(case), "--stop", str(case + 1)]
     command += ["--folder", str(folder / f"count-{case}"), "--count"]
     command += [word for kind in kinds for word in ("--kind", kind)]
@@ -170,14 +170,14 @@ def _edit_count(seed: int, case: int, folder: Path, kinds: Sequence[str]) -> int
 
 
 def _limit_memory() -> None:
-    """Of data only: libraries reserve addresses that they never touch."""
+    """Limit data only: libraries reserve addresses that they never touch."""
     used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_DATA, (used + MEMORY_BYTES, used + MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run cases and say so on standard output: how a child begins, and how a case is run again by hand."""
+    """Run cases and report them on standard output; used by children, and to rerun a case by hand."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--first", type=int, required=True)
@@ -186,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, default=Path("hostile-bytes"))
     parser.add_argument("--kind", action="append", default=[])
     parser.add_argument("--edits", type=lambda text: [int(number) for number in text.split(",") if number])
-    parser.add_argument("--count", action="store_true", help="print only how many edits the first case has")
+    parser.add_argument("--count", action="store_true", help="only print the number of edits in the first case")
     given = parser.parse_args(arguments)
     until = time.monotonic() + given.seconds
     from coprlake.testing.torture.hostile_bytes.hostile_kinds import all_kinds
@@ -199,7 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _warm_up(kind)
     _limit_memory()
     output = os.dup(1)
-    os.dup2(2, 1)  # what libraries print must not come in between
+    os.dup2(2, 1)  # keeps what libraries print out of the output
     for number in range(given.first, given.stop):
         if time.monotonic() > until:
             break
@@ -220,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _warm_up(kind: "Kind") -> None:
-    """Compile the kernels, and see that the kind finds nothing wrong where nothing is."""
+    """Compile the kernels, and check that unchanged cases pass."""
     for number in range(WARM_UP_CASES):
         case = kind.case(random.Random(number))
         problem = _problem_of(case.check, ())

@@ -1,16 +1,16 @@
-"""What a torture reports: how many cases it ran, and the smallest case of each failure."""
+"""The report of a torture: the number of cases, and the smallest case of each failure."""
 
 import time
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 ENOUGH: Final = 50
-"""Failures after which a torture need not go on."""
+"""The number of failures after which a torture stops."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """One case that went wrong, in a form that can be run again."""
+    """One failed case, in a form that can be run again."""
 
     seed: int
     case: str
@@ -33,7 +33,7 @@ class Outcome:
     """Cases by kind, so that a run shows what it covered."""
 
     def count(self, kind: str, cases: int = 1) -> None:
-        """Note that cases of one kind were run."""
+        """Count cases of one kind."""
         self.cases += cases
         self.counts[kind] = self.counts.get(kind, 0) + cases
 
@@ -49,10 +49,10 @@ class Outcome:
 
 
 class Budget:
-    """Says when a torture has to stop, and fills in how long it took."""
+    """Says when a torture has to stop, and records how long it took."""
 
     latest: ClassVar[Outcome | None] = None
-    """The outcome of the torture that began last, for whoever wants to see how far it is."""
+    """The outcome of the torture that started last, to watch its progress."""
 
     def __init__(self, outcome: Outcome, seconds: float, cases: int | None = None) -> None:
         Budget.latest = outcome

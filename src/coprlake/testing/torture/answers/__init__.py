@@ -1,1 +1,1 @@
-"""Random tables, predicates and pipelines, and all the ways to answer them."""
+"""Random tables, predicates and pipelines, and all ways to evaluate them."""

@@ -1,4 +1,4 @@
-"""One case: a question to a table, answered in every way that there is, and what is wrong if the answers differ."""
+"""Runs one search or query in all ways and reports how the answers differ."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -21,18 +21,18 @@ from coprlake.testing.torture.answers.random_pipelines import Pipeline, Undefine
 from coprlake.testing.torture.answers.writers import Written
 
 Answer: TypeAlias = Any
-"""Row numbers or rows, or the name of an error that is meant to be."""
+"""Row numbers, rows, or the name of an expected error."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A search: what, when, and how."""
+    """A search: the predicate, the time range, and what else to check."""
 
     predicate: Predicate
     since: int | None = None
     until: int | None = None
     extra: str = ""
-    """Besides with and without sketches: ``threads``, ``newest``, ``count``, ``limit`` or ``rows``."""
+    """An extra check: ``threads``, ``newest``, ``oldest``, ``count``, ``limit`` or ``rows``."""
 
     def __str__(self) -> str:
         times = f", since={self.since}, until={self.until}" if (self.since, self.until) != (None, None) else ""
@@ -40,7 +40,7 @@ class Asked:
 
 
 class OpenTable:
-    """A written table with its rows as the oracle sees them and as DuckDB does."""
+    """A written table, with its rows as the oracle and DuckDB see them."""
 
     def __init__(self, written: Written) -> None:
         self.table = written.table
@@ -52,12 +52,12 @@ class OpenTable:
             self._plain = PlainTable(written.files, written.partition_by) if written.files else None
 
     def close(self) -> None:
-        """Let go of DuckDB's copy."""
+        """Release DuckDB's copy."""
         if self._plain is not None:
             self._plain.close()
 
     def sql_ids(self, asked: Asked) -> list[int] | None:
-        """What plain SQL finds; None if SQL cannot be asked."""
+        """The rows that plain SQL finds; None if SQL cannot express the search."""
         if self._plain is None:
             return None
         try:
@@ -67,7 +67,7 @@ class OpenTable:
 
 
 def _attempt(way: str, run: Callable[[], Answer]) -> Answer:
-    """The answer, or the kind of a clean error; an unclean one is an answer that nothing equals."""
+    """The answer, or the name of a clean error; the text of an unclean error equals no other answer."""
     try:
         return run()
     except CoprlakeError as error:
@@ -77,7 +77,7 @@ def _attempt(way: str, run: Callable[[], Answer]) -> Answer:
 
 
 def wrong_search(table: OpenTable, asked: Asked, seen: Callable[[str], None] = lambda way: None) -> str | None:
-    """What is wrong with the answers to a search; None if nothing is. `seen` is told each way that was compared."""
+    """What is wrong with the answers to a search; None if nothing is. `seen` is called with each extra way compared."""
 
     def search(**how: Any) -> Search:
         return table.table.search(asked.predicate, since=asked.since, until=asked.until, strict=True, **how)
@@ -149,7 +149,7 @@ def _wrong_order(table: OpenTable, order: str, ordered: list[int], found: list[i
 
 
 def _wrong_rows(table: OpenTable, answer_table: pa.Table, found: list[int]) -> str | None:
-    """Whether the records that are given back are those that are stored."""
+    """What is wrong with the returned records, compared with the stored ones; None if nothing is."""
     stored = {row[ID]: row for row in table.rows}
     for row in plain_rows(answer_table):
         for name, value in row.items():
@@ -165,7 +165,7 @@ def _shown(found: Answer) -> str:
 
 @contextmanager
 def _files_by_duckdb() -> Iterator[None]:
-    """DuckDB reads the files itself, however little is left of them."""
+    """Make DuckDB read the files itself, however little pruning leaves."""
     before = duck_scan.LITTLE_BYTES
     duck_scan.LITTLE_BYTES = 0  # type: ignore[misc]
     try:
@@ -190,7 +190,7 @@ def wrong_pipeline(
     for found in answers.values():
         if isinstance(found, str) and found.startswith("unclean"):
             return found
-    if not table.is_utf8:  # DuckDB refuses such text where it meets it, and pruning may keep it from doing so
+    if not table.is_utf8:  # DuckDB rejects invalid text when it reads it, which pruning may prevent
         answers = {way: found for way, found in answers.items() if not isinstance(found, str)}
         answers.setdefault("with sketches", next(iter(answers.values()), "error"))
     first = answers["with sketches"]
@@ -219,5 +219,5 @@ EXTRAS = ("", "", "", "", "", "threads", "newest", "oldest", "count", "limit", "
 
 
 def random_extra(chance: random.Random) -> str:
-    """What else is checked of a search."""
+    """A random extra check for a search."""
     return chance.choice(EXTRAS)

@@ -1,6 +1,6 @@
-"""Random tables with every type that Parquet and Delta offer, and with names that somebody else chose.
+"""Random tables with every type of Parquet and Delta, and with column names of other writers.
 
-Values come from small pools, so that searches hit, and each stretch of rows has words of its own, so that sketches have
+Values come from small pools, so that searches match, and each stretch of rows has its own words, so that sketches have
 something to rule out.
 """
 
@@ -18,9 +18,9 @@ import pyarrow as pa
 from coprlake.records import ATTRIBUTES, ATTRIBUTES_TYPE, CONTENT, LOGLEVEL, SOURCE, TIMESTAMP, TIMESTAMP_TYPE
 
 ID: Final = "id"
-"""The number of the row: the one column that every random table has."""
+"""The number of the row: the only column that every random table has."""
 EXTREME_TIMES: Final = 0.12
-"""How many of the tables have times outside the years 1 to 9999."""
+"""The share of tables that have times outside the years 1 to 9999."""
 _START_US: Final = 1_717_200_000_000_000
 _DAY_US: Final = 86_400_000_000
 _UNITS_A_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -47,14 +47,14 @@ ODD_NAMES: Final = (
 
 @dataclass(frozen=True)
 class Kind:
-    """A type of column and how its values are drawn; the values are what ``pyarrow.array`` takes."""
+    """A column type and how to draw its values, as ``pyarrow.array`` takes them."""
 
     type: pa.DataType
     draw: Callable[[random.Random], Any]
 
 
 class _Words:
-    """The words of one table: common ones, and some that only a stretch of its rows has."""
+    """The words of one table: common ones, and some that occur only in a stretch of its rows."""
 
     def __init__(self, chance: random.Random) -> None:
         self.common = chance.sample(WORDS, 12)
@@ -82,7 +82,7 @@ def _text(chance: random.Random, words: _Words, most: int = 7) -> str:
 
 
 def _moment(chance: random.Random, *, unit: str, extreme: bool) -> int:
-    """A time as a number of units; with `extreme` also outside the years 1 to 9999."""
+    """A time as a number of units; with `extreme`, also outside the years 1 to 9999."""
     scale = _UNITS_A_SECOND[unit]
     if chance.random() < 0.15:
         if extreme:
@@ -198,7 +198,7 @@ def _nested_kinds(words: _Words, leaves: Sequence[Kind], chance: random.Random) 
 
 
 def _pairs(chance: random.Random, key: Callable[[random.Random], str], item: Callable[[random.Random], Any]) -> Any:
-    found = {key(chance): item(chance) for _ in range(chance.randint(0, 3))}  # no key twice: not all writers take that
+    found = {key(chance): item(chance) for _ in range(chance.randint(0, 3))}  # some writers reject duplicates
     return list(found.items())
 
 
@@ -214,7 +214,7 @@ def _array(kind: Kind, words: _Words, count: int, chance: random.Random) -> pa.A
 
 
 def _invalid_text(column: pa.Array, chance: random.Random) -> pa.Array:
-    """The strings, some with bytes that are not UTF-8; Arrow does not look."""
+    """Insert invalid UTF-8 into some of the strings; Arrow does not check."""
     values = column.cast(pa.binary()).to_pylist()
     for number, value in enumerate(values):
         if value is not None and chance.random() < 0.2:
@@ -233,7 +233,7 @@ def random_data(chance: random.Random, *, most_rows: int = 160) -> pa.Table:
     columns: dict[str, pa.Array] = {ID: pa.array(range(count), pa.int64())}
     for name, kind in _own_kinds(words, chance, extreme=extreme).items():
         if chance.random() < 0.12:
-            continue  # a table of somebody else that lacks the column
+            continue  # a table of another writer that lacks the column
         odd = chance.random() < 0.12
         columns[name] = _array(chance.choice([*leaves, *nested]) if odd else kind, words, count, chance)
     if chance.random() < 0.06 and CONTENT in columns and columns[CONTENT].type == pa.string():
@@ -254,7 +254,7 @@ def _is_even(chance: random.Random) -> bool:
 
 
 def _own_kinds(words: _Words, chance: random.Random, *, extreme: bool) -> dict[str, Kind]:
-    """Our own columns as we would write them."""
+    """Our own columns, as we would write them."""
     lines = chance.choice([3, 7, 12])
     number = Kind(pa.string(), lambda c: c.choice(["404", "4e2", "-1", "0.5", "+2", " 7", "x", "1_000", "NaN"]))
     text = Kind(pa.string(), lambda c: _text(c, words, 3))

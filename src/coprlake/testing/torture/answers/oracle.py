@@ -1,8 +1,8 @@
-"""What a predicate means for a row of any table, in plain Python.
+"""The meaning of a predicate for a row of any table, in plain Python.
 
-The leaves are those of `coprlake.testing.naive_search`; here are the rows of foreign tables: which values a field has,
-numbers of any width and times of any size. There are three answers: where the meaning is not defined, such as that of a
-regular expression on bytes that are not UTF-8, the answer is None, and nothing is compared.
+The leaves are those of `coprlake.testing.naive_search`; this adds the rows of foreign tables: the values of a field,
+numbers of any width and times of any size. There are three answers: if the meaning is not defined, such as that of a
+regular expression on invalid UTF-8, the answer is None, and nothing is compared.
 """
 
 from datetime import UTC, date, datetime, timedelta
@@ -32,7 +32,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def answer(predicate: Predicate, row: Row) -> bool | None:
-    """Whether the row matches; None where that is not defined."""
+    """Whether the row matches; None if that is not defined."""
     if isinstance(predicate, And | Or):
         decisive = isinstance(predicate, Or)
         answers = [answer(part, row) for part in predicate.parts]
@@ -43,13 +43,13 @@ def answer(predicate: Predicate, row: Row) -> bool | None:
         inner = answer(predicate.part, row)
         return None if inner is None else not inner
     if isinstance(predicate, Exists) and predicate.field != ALL_FIELDS and reached_in(row, predicate.field):
-        return True  # also of a list without elements
+        return True  # even for a list without elements
     answers = [_on_value(predicate, value) for value in values_of(row, predicate.field)]
     return True if True in answers else (None if None in answers else False)
 
 
 def is_in_time(row: Row, column: str | None, since: int | None, until: int | None) -> bool:
-    """Whether the row has a time in the range, in microseconds; the end is not in it."""
+    """Whether the row has a time in the range, in microseconds; the end is excluded."""
     if since is None and until is None:
         return True
     moment = row.get(column or "")
@@ -59,7 +59,7 @@ def is_in_time(row: Row, column: str | None, since: int | None, until: int | Non
 
 
 def values_of(row: Row, field: str) -> list[Any]:
-    """The values that the field has in the row: one, any number if they are inside of another, all for all fields."""
+    """The values of the field in the row: one, any number if they are nested, or all values for all fields."""
     if field == ALL_FIELDS:
         return [text for value in row.values() for text in texts_in(value)]
     reached = reached_in(row, field)
@@ -73,7 +73,7 @@ def values_of(row: Row, field: str) -> list[Any]:
 
 
 def reached_in(row: Row, field: str) -> list[Any]:
-    """What the name of a column, or a path into one, leads to; the longest name of a column first."""
+    """The values that a column name, or a path into a column, leads to; the longest column name wins."""
     if field in row:
         return [] if row[field] is None else [row[field]]
     for name in sorted(row, key=len, reverse=True):
@@ -125,7 +125,7 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def _compares(value: Any, operator: str, sought: Any) -> bool:
-    """By the type of the value; what cannot be compared does not match."""
+    """Compare by the type of the value; values that cannot be compared do not match."""
     other = _as_kind_of(value, sought)
     if other is None:
         return False

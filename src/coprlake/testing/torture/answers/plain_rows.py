@@ -1,7 +1,7 @@
-"""Arrow data as plain Python values that lose nothing: the rows that the oracle looks at.
+"""Converts Arrow data to plain Python values without loss, for the oracle.
 
-``to_pylist`` cannot hold times outside the years 1 to 9999, nanoseconds, or bytes that are not UTF-8. Here all text is
-bytes, and a time is a `Moment`. A struct is a dict, a list is a list, and a map is a list of pairs.
+``to_pylist`` cannot hold times outside the years 1 to 9999, nanoseconds, or invalid UTF-8. Here all text is bytes, and
+a time is a `Moment`. A struct is a dict, a list is a list, and a map is a list of pairs.
 """
 
 from collections.abc import Callable
@@ -23,19 +23,19 @@ _FARTHEST_US: Final = (2**63 - 1) // _DAY_US * _DAY_US
 
 @dataclass(frozen=True, order=True, slots=True)
 class Moment:
-    """A time of any size and unit; one without a zone is UTC, and a day is its midnight."""
+    """A time of any size and unit; a time without a zone is UTC, and a day is its midnight."""
 
     microseconds: Fraction
 
 
 def clipped(microseconds: int) -> int:
-    """A time that 64 bits can hold in every unit: those beyond are all taken for the first or the last of these."""
+    """Clamp a time to whole days that fit into 64 bits of microseconds."""
     return min(max(microseconds, -_FARTHEST_US), _FARTHEST_US)
 
 
 @dataclass(frozen=True, slots=True)
 class Unordered:
-    """A value that is neither text, number, truth value nor time, such as a time of day: it only exists."""
+    """A value that is neither text, number, boolean nor time, such as a time of day: it only exists."""
 
     shown: str
 
@@ -47,7 +47,7 @@ class Pairs(tuple[tuple[bytes, bytes | None], ...]):
 
 
 def plain_rows(table: pa.Table) -> list[Row]:
-    """The rows of a table; what is null is None."""
+    """The rows of a table; nulls are None."""
     columns = {name: _values(name, table.column(name).combine_chunks()) for name in table.schema.names}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -118,7 +118,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def leaves_in(value: Any) -> list[Any]:
-    """All values in a value that have no others inside; keys of maps are names, not values."""
+    """All leaf values inside a value; keys of maps are names, not values."""
     if isinstance(value, dict):
         return [leaf for member in value.values() for leaf in leaves_in(member)]
     if isinstance(value, list | Pairs):
@@ -132,7 +132,7 @@ def texts_in(value: Any) -> list[bytes]:
 
 
 def is_valid_text(table: pa.Table) -> bool:
-    """Whether all strings of the table are UTF-8."""
+    """Whether all strings in the table are valid UTF-8."""
     for column in table.columns:
         if pa.types.is_string(column.type):
             try:

@@ -1,7 +1,7 @@
-"""Predicates as DuckDB's plain SQL over the same files, where SQL can say exactly what they mean.
+"""Predicates as plain DuckDB SQL over the same files, where SQL can express them exactly.
 
-Only what needs no interpretation is said: text that is text, whole numbers, floats, days and times. For everything else
-there is no SQL, and a case is compared without it.
+This covers only what needs no interpretation: text columns, integers, floats, days and times. For everything else there
+is no SQL, and a case is compared without it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,11 +40,11 @@ _MAP: Final = "MAP(VARCHAR, VARCHAR)"
 
 
 class NoSqlError(Exception):
-    """SQL cannot say this exactly."""
+    """SQL cannot express this exactly."""
 
 
 class PlainTable:
-    """The files of a table, as DuckDB reads them by itself."""
+    """The files of a table, read by DuckDB itself."""
 
     def __init__(self, files: Sequence[str], partition_by: Sequence[str]) -> None:
         self._connection = duckdb.connect()
@@ -56,13 +56,13 @@ class PlainTable:
             source = f"read_parquet([{listed}], hive_partitioning = false, union_by_name = true)"
             self._connection.execute(f"CREATE TABLE t AS SELECT * FROM {source}")
             found = self._connection.execute("DESCRIBE t").fetchall()
-        except duckdb.Error as error:  # nested types and times that DuckDB does not know
+        except duckdb.Error as error:  # nested types and times that DuckDB does not support
             self.close()
             raise NoSqlError(str(error)) from error
         self.types: Mapping[str, str] = {name: kind for name, kind, *_ in found}
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         self._connection.close()
 
     def __enter__(self) -> "PlainTable":
@@ -72,10 +72,10 @@ class PlainTable:
         self.close()
 
     def ids(self, predicate: Predicate, since: int | None = None, until: int | None = None) -> list[int]:
-        """The rows that match.
+        """The numbers of the matching rows.
 
         Raises:
-            NoSqlError: SQL cannot say what the predicate means.
+            NoSqlError: SQL cannot express the predicate.
         """
         sql = self._sql(predicate)
         for sign, micros in ((">=", since), ("<", until)):
@@ -86,10 +86,10 @@ class PlainTable:
         return self.run(f'SELECT "{ID}" FROM t WHERE {sql}')
 
     def run(self, sql: str) -> list[int]:
-        """The first column of the answer.
+        """Run SQL and return the first column of the result.
 
         Raises:
-            NoSqlError: DuckDB has no answer to this.
+            NoSqlError: DuckDB cannot run it.
         """
         try:
             return [row[0] for row in self._connection.execute(sql).fetchall()]
@@ -180,7 +180,7 @@ def _lower(text: str) -> str:
 
 
 def _on_text(leaf: Leaf, value: str) -> str:
-    """A leaf on an SQL expression that is text; null if that is."""
+    """A leaf applied to an SQL expression of type text; null if the expression is."""
     if isinstance(leaf, Exists):
         return f"({value} IS NOT NULL)"
     if isinstance(leaf, Compare):
@@ -210,7 +210,7 @@ def _on_text(leaf: Leaf, value: str) -> str:
 
 
 def _bordered(leaf: Term | Phrase, subject: str, text: str) -> str:
-    """A term or a phrase as a regular expression: some character before and after it, or the end of the text."""
+    """A term or phrase as a regular expression, bordered by a character of another class or the end of the text."""
     left = right = True
     if isinstance(leaf, Phrase):
         left, right = not text.startswith("*"), not text.endswith("*")
@@ -229,7 +229,7 @@ def _word(sign: str) -> str:
 
 
 def _class(sign: str) -> str:
-    """The class of a character, as the members of a set."""
+    """The class of a character, as the members of a regex set."""
     if not sign.isascii():
         return r"\x{80}-\x{10ffff}"
     if sign.isalnum():
@@ -240,7 +240,7 @@ def _class(sign: str) -> str:
 
 
 def _typed(name: str, kind: str, operator: str, sought: Any) -> str:
-    """A comparison of a column that is not text, of which the value is not null."""
+    """Compare a column that is not text and whose value is not null."""
     if kind in _WHOLE:
         if isinstance(sought, bool | date):
             return "false"

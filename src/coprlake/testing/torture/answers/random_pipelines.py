@@ -1,7 +1,7 @@
-"""Random pipelines of the query language, each with its meaning in plain Python where that is beyond doubt.
+"""Random pipelines of the query language, with their meaning in plain Python where that is beyond doubt.
 
-A condition without a meaning of its own is still worth running: it must give the same rows with and without sketches,
-whoever reads the files, and `countIf` must count what `filter` keeps.
+A condition without a defined meaning is still worth running: it must give the same rows with and without sketches,
+whichever engine reads the files, and `countIf` must count what `filter` keeps.
 """
 
 import json
@@ -24,12 +24,12 @@ Truth: TypeAlias = bool | None
 
 
 class UndefinedError(Exception):
-    """What a condition means for this row is not said here."""
+    """The meaning of a condition for this row is not defined here."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition of the language, and what it means for a row; the meaning may raise `UndefinedError`."""
+    """A condition of the language, and its meaning for a row, which may raise `UndefinedError`."""
 
     text: str
     means: Callable[[Row], Truth]
@@ -37,17 +37,17 @@ class Condition:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """The steps between ``fetch`` and the end, and what they leave of the rows."""
+    """The steps between ``fetch`` and the end of a pipeline, and their meaning."""
 
     steps: tuple[tuple[str, Condition], ...]
-    """``filter`` or ``filterOut`` or ``search``, and what is asked."""
+    """``filter``, ``filterOut`` or ``search``, each with its condition."""
     end: str
     """``ids``, ``count``, ``by`` or ``first``."""
     by: str = ID
 
     @property
     def text(self) -> str:
-        """The query."""
+        """The text of the query."""
         steps = "".join(f"\n| {command} {condition.text}" for command, condition in self.steps)
         return f"fetch logs{steps}\n| {self._last}"
 
@@ -61,17 +61,17 @@ class Pipeline:
 
     @property
     def counting(self) -> str | None:
-        """Another query with the same number of rows, which no filter can prune: None if there is none."""
+        """A query that counts the same rows, but that no filter can prune; None if there is none."""
         if any(command == "search" for command, _ in self.steps):
             return None
         kept = [f"({c.text})" if command == "filter" else f"isFalseOrNull({c.text})" for command, c in self.steps]
         return f"fetch logs | summarize n = countIf({' and '.join(kept)})" if kept else None
 
     def meaning(self, rows: list[Row]) -> Any:
-        """What the query answers, in the form of `shown`.
+        """The expected answer, in the form of `shown`.
 
         Raises:
-            UndefinedError: that is not known here.
+            UndefinedError: it is not defined here.
         """
         for command, condition in self.steps:
             rows = [row for row in rows if (condition.means(row) is True) == (command == "filter")]
@@ -98,17 +98,17 @@ def _sorted(pairs: Any) -> list[Any]:
 
 
 def field_name(name: str) -> str:
-    """A field as the language writes it."""
+    """A field name in the syntax of the language."""
     return f"`{name}`"
 
 
 def quoted(text: str) -> str:
-    """A text as the language writes it."""
+    """A string in the syntax of the language."""
     return json.dumps(text, ensure_ascii=False).replace("\\u0000", "\0")
 
 
 def _text_of(row: Row, field: str) -> bytes | None:
-    """The text of a field: of its column, or else of the attribute of that name."""
+    """The text of a field: of its column, otherwise of the attribute of that name."""
     value = row.get(field)
     if value is None and field not in SCHEMA.names and isinstance(row.get(ATTRIBUTES), Pairs):
         value = next((item for key, item in row[ATTRIBUTES] if key == field.encode()), None)
@@ -173,7 +173,7 @@ def _number(sign: str, field: str, number: int) -> Condition:
     def means(row: Row) -> Truth:
         value = row.get(field)
         if value is None and isinstance(row.get(ATTRIBUTES), Pairs) and field not in SCHEMA.names:
-            raise UndefinedError(field)  # perhaps an attribute that is taken for a number
+            raise UndefinedError(field)  # perhaps an attribute that is converted to a number
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or abs(value) > 2**53):
             raise UndefinedError(field)
         return None if value is None else {"==": value == number, "<": value < number, ">=": value >= number}[sign]
@@ -207,7 +207,7 @@ def _joined(word: str, left: Condition, right: Condition) -> Condition:
 
 
 class Drawing:
-    """Draws pipelines about the rows of one table."""
+    """Draws pipelines for the rows of one table."""
 
     def __init__(self, known: Known, schema: pa.Schema) -> None:
         self._known = known
@@ -218,7 +218,7 @@ class Drawing:
         self._keys = [key for key in known.keys if "`" not in key and key.isprintable() and key not in schema.names]
 
     def pipeline(self, chance: random.Random) -> Pipeline:
-        """Some filters, and an end."""
+        """Draw a pipeline: some filters, and an end."""
         steps: list[tuple[str, Condition]] = []
         if chance.random() < 0.15:
             word = piece_of(self._known.text(chance, CONTENT), chance).strip() or "x"
@@ -262,7 +262,7 @@ class Drawing:
         return _by_predicate(function, field, piece_of(text, chance), chance.choice([None, None, True, False]))
 
     def _foreign(self, chance: random.Random) -> Condition:
-        """Conditions on fields of any type, and on what is inside of them."""
+        """A condition on a field of any type, or on a value inside it."""
         names = [*self._others, *self._whole, *self._texts, *self._keys, "absent"]
         field = field_name(chance.choice(names))
         text = quoted(piece_of(self._known.text(chance, CONTENT), chance))

@@ -1,4 +1,4 @@
-"""Random predicates about given rows: what they look for is mostly taken from the rows, or made from it by a change."""
+"""Random predicates for given rows: most search terms are taken from the rows, some with a change."""
 
 import random
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ _OTHERS: Final[tuple[Value, ...]] = (
 
 
 class Known:
-    """What is in the rows: the fields, and texts and values to look for."""
+    """The contents of the rows: their fields, and text and values to search for."""
 
     def __init__(self, rows: Sequence[Row], names: Sequence[str]) -> None:
         self.rows = rows
@@ -51,7 +51,7 @@ class Known:
         self.paths = sorted({path for row in rows for name in names for path in _paths(name, row.get(name))})
 
     def field(self, chance: random.Random) -> str:
-        """Mostly the content, or any column, or a key of the attributes, or all fields."""
+        """A random field: often the content, or all fields, a key of the attributes, a path or any column."""
         kind = chance.random()
         if kind < 0.3:
             return CONTENT
@@ -66,7 +66,7 @@ class Known:
         return chance.choice(self.names)
 
     def text(self, chance: random.Random, field: str) -> str:
-        """A text of the field, or one of the whole table."""
+        """Some text of the field, or of the whole table."""
         for _ in range(6):
             if not self.rows:
                 break
@@ -79,7 +79,7 @@ class Known:
         return chance.choice(WORDS)
 
     def value(self, chance: random.Random, field: str) -> Value:
-        """A value of the field as a query would give it, or something near it, or of another type."""
+        """A value of the field as a query would write it, or something close to it, or of another type."""
         if self.rows and chance.random() < 0.75:
             values = values_of(chance.choice(self.rows), field) or [None]
             found = _as_query_value(chance.choice(values), chance)
@@ -132,7 +132,7 @@ def _recased(text: str, chance: random.Random) -> str:
 
 
 def piece_of(text: str, chance: random.Random) -> str:
-    """A part of the text, now and then changed a little: it may match or not."""
+    """A part of the text, sometimes changed a little, so that it may match or not."""
     start = chance.randint(0, len(text))
     end = len(text) if chance.random() < 0.2 else min(len(text), start + chance.choice([1, 2, 3, 4, 6, 9, 15]))
     if chance.random() < 0.3:  # whole words
@@ -208,7 +208,7 @@ def _value_leaf(known: Known, chance: random.Random) -> Predicate:
 
 
 def random_predicate(known: Known, chance: random.Random, depth: int = 0) -> Predicate:
-    """Any predicate; the deeper, the simpler."""
+    """A random predicate; the deeper, the simpler."""
     kind = chance.random()
     if depth < 3 and kind < 0.35:
         parts = tuple(random_predicate(known, chance, depth + 1) for _ in range(chance.choice([0, 2, 2, 2, 3, 3])))
@@ -219,7 +219,7 @@ def random_predicate(known: Known, chance: random.Random, depth: int = 0) -> Pre
 
 
 def random_times(known: Known, chance: random.Random) -> tuple[int | None, int | None]:
-    """A range of time, near the times of the rows; mostly none."""
+    """A time range near the times of the rows; mostly none."""
     if chance.random() < 0.75 or not known.rows:
         return None, None
     ends: list[int | None] = []

@@ -1,4 +1,4 @@
-"""The smallest case that still fails: fewer rows, fewer columns, a simpler question."""
+"""Finds the smallest case that still fails: fewer rows, fewer columns, a simpler question."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -16,13 +16,13 @@ Fails = Callable[[pa.Table, Question], str | None]
 
 
 def shrunk(data: pa.Table, question: Question, fails: Fails, seconds: float) -> tuple[pa.Table, Question, str]:
-    """The smallest data and question that fail, as far as the time goes, and how they fail.
+    """The smallest data and question found in the given time that still fail, and how they fail.
 
     Args:
         data: rows for which the question fails.
         question: a search or a pipeline.
-        fails: what is wrong with a smaller case; None if nothing is.
-        seconds: when to stop looking.
+        fails: returns what is wrong with a smaller case; None if nothing is.
+        seconds: the time limit.
     """
     end = time.monotonic() + seconds
     problem = fails(data, question) or "it failed once, and not again"
@@ -65,7 +65,7 @@ def _fewer_rows(data: Callable[[], pa.Table], attempt: Callable[[pa.Table], bool
 
 
 def simpler_questions(question: Question) -> Iterator[Question]:
-    """Questions with one thing less."""
+    """Questions with one part removed or simplified."""
     if isinstance(question, Asked):
         if (question.since, question.until) != (None, None):
             yield replace(question, since=None, until=None)
@@ -79,7 +79,7 @@ def simpler_questions(question: Question) -> Iterator[Question]:
 
 
 def simpler(predicate: Predicate) -> Iterator[Predicate]:
-    """Predicates with one part less, or with a simpler part."""
+    """Predicates with one part removed or simplified."""
     if isinstance(predicate, Not):
         yield predicate.part
         yield from (Not(part) for part in simpler(predicate.part))

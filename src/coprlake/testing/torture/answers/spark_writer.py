@@ -1,4 +1,4 @@
-"""Tables that Spark writes as Parquet files: rarely, because a session takes seconds to start."""
+"""Tables that Spark writes as Parquet files; used rarely, because a session takes seconds to start."""
 
 import os
 import shutil
@@ -19,21 +19,21 @@ def has_java() -> bool:
 
 
 def session() -> AbstractContextManager["SparkSession"]:
-    """A session on this machine, or the one that is there already."""
+    """A session on this machine, or the one that is already running."""
     from coprlake import spark
 
     return spark.session("local[1]", {"spark.sql.session.timeZone": "UTC", "spark.ui.enabled": "false"}, quiet=True)
 
 
 def write_parquet(spark: "SparkSession", parts: list[pa.Table], folder: Path) -> None:
-    """Each part as files of its own."""
+    """Write each part as separate files."""
     for part in parts:
-        part = part.take(pa.array(range(part.num_rows), pa.int64()))  # Spark takes no slices of nested columns
+        part = part.take(pa.array(range(part.num_rows), pa.int64()))  # Spark does not accept slices of nested columns
         spark.createDataFrame(part).coalesce(1).write.mode("append").parquet(str(folder))
 
 
 def takes(kind: pa.DataType) -> bool:
-    """Whether Spark makes a column of this Arrow type, and one that reads back as it was."""
+    """Whether Spark can write a column of this Arrow type that reads back unchanged."""
     types = pa.types
     if types.is_map(kind):
         return takes(kind.key_type) and takes(kind.item_type)

@@ -1,6 +1,6 @@
-"""Random tables, written by us and by others: one recipe says how, so that the same table can be written again.
+"""Writes random tables with our writer and others; a recipe says how, so that a table can be written again.
 
-What a writer cannot hold is dropped before it writes: the columns of types that it does not know.
+Columns of types that a writer does not support are dropped first.
 """
 
 import random
@@ -34,9 +34,9 @@ class Recipe:
 
     writer: str
     parts: int
-    """Commits or files."""
+    """The number of commits or files."""
     group_rows: int
-    """Rows of a row group or, of ours, bytes of a batch divided by 40."""
+    """Rows per row group; for our writer, bytes per batch divided by 40."""
     partition_by: str | None
     rules: RuleSet
     index: bool
@@ -50,7 +50,7 @@ class Recipe:
 
 @dataclass
 class Written:
-    """A table on disk: as we open it, and what an independent reader finds in its files."""
+    """A table on disk: opened by us, and as an independent reader reads its files."""
 
     table: Table
     data: pa.Table
@@ -59,7 +59,7 @@ class Written:
 
 
 def random_recipe(chance: random.Random, data: pa.Table) -> Recipe:
-    """Any writer, any layout."""
+    """A recipe with any writer and any layout."""
     writer = chance.choice(["ours", "ours", "ours", *_WRITERS])
     names = set(data.schema.names)
     can_split = [SOURCE, LOGLEVEL, *(["userapp"] if "userapp" in names else [])]
@@ -83,10 +83,10 @@ def random_recipe(chance: random.Random, data: pa.Table) -> Recipe:
 
 
 def fitted(recipe: Recipe, data: pa.Table) -> tuple[Recipe, pa.Table]:
-    """The recipe and the data with what the writer cannot do taken out."""
+    """The recipe and the data without what the writer does not support."""
     takes = _TAKES[recipe.writer]
     names = [f.name for f in data.schema if f.name == ID or takes(f.type)]
-    if recipe.writer == "ours":  # refuses other types for its own columns
+    if recipe.writer == "ours":  # rejects other types for its own columns
         names = [name for name in names if name not in SCHEMA.names or data.schema.field(name).type in _OURS[name]]
     if recipe.writer != "ours" and recipe.writer not in _FOLDERS:
         names = [name for name in names if not set(name) & set(_NOT_IN_DELTA) and name.isprintable()]
@@ -105,7 +105,7 @@ def _can_part(data: pa.Table, column: str) -> bool:
 
 
 def write(recipe: Recipe, data: pa.Table, folder: Path, spark: "SparkSession | None" = None) -> Written:
-    """Write the table, open it, and read its files in another way; only the recipe of Spark needs a session."""
+    """Write the table, open it, and read its files independently; only recipes for Spark need a session."""
     shutil.rmtree(folder, ignore_errors=True)
     if recipe.writer == "ours":
         table = _write_ours(recipe, data, folder)
@@ -162,7 +162,7 @@ _NOT_IN_DELTA: Final = " ,;{}()\n\t="
 
 def _by_pyarrow(recipe: Recipe, data: pa.Table, folder: Path) -> None:
     for number, part in enumerate(_parts(recipe, data)):
-        # a folder of partitions without rows has no files
+        # partitions without rows have no files
         for values, rows in _partitions(recipe.partition_by, part):
             target = folder / values if values else folder
             target.mkdir(parents=True, exist_ok=True)
@@ -180,7 +180,7 @@ def _by_pyarrow(recipe: Recipe, data: pa.Table, folder: Path) -> None:
 
 
 def _partitions(column: str | None, data: pa.Table) -> list[tuple[str, pa.Table]]:
-    """The rows by folder, as Hive names it."""
+    """The rows by Hive-style folder name."""
     if column is None or not data.num_rows:
         return [("", data)]
     values = data.column(column).to_pylist()
@@ -233,7 +233,7 @@ def _takes_all(kind: pa.DataType) -> bool:
 
 
 def _every(kind: pa.DataType, good: Callable[[pa.DataType], bool]) -> bool:
-    """Whether a type is good, and what is in it."""
+    """Whether a type and all types inside it are good."""
     if pa.types.is_dictionary(kind):
         return _every(kind.value_type, good)
     if pa.types.is_map(kind):
@@ -265,7 +265,7 @@ def _takes_duckdb(kind: pa.DataType) -> bool:
         odd = types.is_float16(leaf) or types.is_null(leaf) or types.is_duration(leaf) or types.is_date64(leaf)
         return not (odd or leaf == pa.time64("ns"))
 
-    # files with lists of a fixed size that are null cannot be read by pyarrow
+    # pyarrow cannot read files with null fixed-size lists
     return not pa.types.is_fixed_size_list(kind) and _every(kind, good)
 
 
@@ -310,7 +310,7 @@ _TAKES: Final[dict[str, Callable[[pa.DataType], bool]]] = {
 }
 
 
-# --- what is in the files, without our own reader ---
+# --- the contents of the files, without our own reader ---
 
 
 def _read_back(recipe: Recipe, table: Table, folder: Path) -> Written:

@@ -1,7 +1,7 @@
-"""Two writers, a merge, a deletion and a vacuum at once, in processes of their own, some of which are killed.
+"""Two writers, a merge, a deletion and two vacuums at once, each in its own process; some are killed.
 
-Afterwards the table has every record that a writer was told is committed, once, but for deleted ones; of what was
-begun and not acknowledged all or nothing; and it is sound.
+Afterwards the table has every acknowledged record once, except deleted ones; all or nothing of each commit that was
+started but not acknowledged; and it is sound.
 """
 
 import random
@@ -20,15 +20,15 @@ from coprlake.testing.torture.kills import PARTITIONS, LostError, difference
 from coprlake.testing.torture.outcome import Failure, Outcome
 
 ROWS: Final = 30
-"""Of each writer's commits together."""
+"""The number of records that each writer commits in total."""
 COMMITS: Final = 6
 DIVISOR: Final = 5
-"""A deletion takes the records that this divides."""
+"""A deletion removes the records whose number this divides."""
 CLOCKS: Final = (0, 0, 0, 30 * 24 * 3600, -30 * 24 * 3600)
 
 
 def run_one(seed: int, folder: Path, lives: Lives, outcome: Outcome) -> None:
-    """One crowd; it counts as a case, and so does each process of it that is killed."""
+    """Run one crowd; it counts as a case, and so does each of its processes that is killed."""
     try:
         killed = _gather(seed, folder, lives)
     except (AssertionError, CoprlakeError, OSError) as error:
@@ -41,7 +41,7 @@ def run_one(seed: int, folder: Path, lives: Lives, outcome: Outcome) -> None:
 
 
 def replay(folder: str | Path, seed: int) -> None:
-    """Run a crowd again; what happens when is not the same each time.
+    """Run a crowd again; the timing differs each time.
 
     Raises:
         AssertionError: it fails again.
@@ -51,7 +51,7 @@ def replay(folder: str | Path, seed: int) -> None:
 
 
 def _gather(seed: int, folder: Path, lives: Lives) -> int:
-    """Let everybody work on one table, kill some, and check; returns how many were killed."""
+    """Run all processes on one table, kill some, and check; return the number killed."""
     chance = random.Random(seed)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -104,7 +104,7 @@ def _check_end(name: str, end: Ended) -> None:
 
 
 def _check(path: Path, ended: dict[str, Ended]) -> None:
-    """Compare the table with what everybody was told."""
+    """Compare the table with what was acknowledged to each process."""
     surely, perhaps = set(range(24)), set(range(24))
     for name in ("writer 1", "writer 2"):
         done, begun = ended[name].all_of("done"), ended[name].all_of("begin")
@@ -141,10 +141,10 @@ def _check(path: Path, ended: dict[str, Ended]) -> None:
 
 
 def check_holds(path: Path, expected: Counter[int]) -> None:
-    """The table has these records and is sound, also after a vacuum; it may keep files of the future.
+    """Check that the table has these records and is sound, before and after a vacuum; it may keep future files.
 
     Raises:
-        LostError: that is not so.
+        LostError: it does not, or is not.
     """
     for _ in range(2):
         present = Counter(ids(open_table(path)))

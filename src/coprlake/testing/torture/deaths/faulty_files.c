@@ -1,8 +1,8 @@
-/* Lets the n-th file operation of a process fail, or be its last, and shifts its clock.
+/* Makes the n-th file operation of a process fail or kill it, and shifts its clock.
  *
- * Loaded with LD_PRELOAD, it stands before the C library's functions for files, so it also sees what native code does
+ * Loaded with LD_PRELOAD, it wraps the file functions of the C library, so it also sees what native code does
  * (delta-rs, Arrow, DuckDB). Nothing happens until the process calls `coprlake_arm`: then operations on files below one
- * folder are counted, and the one with the number `at` fails. A forked child has its own count.
+ * folder are counted, and operation number `at` fails. A forked child has its own count.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -56,8 +56,8 @@ long coprlake_disarm(void) {
 
 const char *coprlake_fired(void) { return fired; }
 
-/* The clock goes wrong by `now` seconds at once and by `later` more at the operation `at`; with `follow`, files that
- * are synced get the wrong time, as if the system's clock had jumped. */
+/* Shifts the clock by `now` seconds at once and by `later` more at operation `at`; with `follow`, files that are
+ * synced get the wrong time, as if the system clock had jumped. */
 void coprlake_clock(long now, long later, long at, int follow) {
     clock_offset = now;
     clock_jump = later;
@@ -82,7 +82,7 @@ static int path_of(int directory, const char *path, char *out, size_t size) {
     return snprintf(out, size, "%s/%s", base, path) > 0;
 }
 
-/* 0: go on; 1: fail without doing it; 2: do it, then fail; 3: do half of it. */
+/* 0: continue; 1: fail without doing it; 2: do it, then fail; 3: do half of it. */
 static int decide(unsigned kind, const char *name, const char *path) {
     if (!__atomic_load_n(&armed, __ATOMIC_SEQ_CST) || !(watched & kind) || !is_below(path)) return 0;
     long number = __atomic_fetch_add(&counted, 1, __ATOMIC_SEQ_CST);
@@ -146,7 +146,7 @@ static unsigned open_kind(int flags) {
         va_end(rest); \
     }
 
-/* An open that fails late would leak its descriptor, and says nothing that one that fails at once does not. */
+/* An open that fails late would leak its descriptor, and shows nothing that an early failure does not. */
 #define OPENING(name, directory, call) \
     MODE_ARGUMENT \
     if (decide_at(open_kind(flags), #name, directory, path)) FAIL(-1); \

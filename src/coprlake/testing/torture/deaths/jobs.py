@@ -1,7 +1,7 @@
-"""Everything that writes to or reads from a table, as jobs for a life that may end at any moment.
+"""Everything that writes to or reads from a table, as jobs for a process that may die at any moment.
 
-A job that changes records tells what it is about to do (`begin`) and that it was told it is done (`done`). An effect is
-``["add", first, end]`` for records with these numbers, or ``["drop", divisor, rest]`` for those that have this rest.
+A job that changes records reports what it is about to do (`begin`) and its acknowledgement (`done`). An effect is
+``["add", first, end]`` for records with these numbers, or ``["drop", divisor, rest]`` for those with this remainder.
 """
 
 import io
@@ -31,13 +31,13 @@ from coprlake.testing.torture.deaths.lives import World, describe
 Effect: TypeAlias = list[Any]
 
 SEGMENT_BYTES: Final = 400
-"""A few records a segment: a small job has many files."""
+"""A few records per segment, so that a small job has many files."""
 ID: Final = pa.schema([("id", pa.int64())])
 APPLICATION: Final = "torture"
 
 
 def warm_up() -> None:
-    """Load and compile what the jobs need, but nothing of delta-rs: its threads do not survive a fork."""
+    """Load and compile what the jobs need, except delta-rs, whose threads do not survive a fork."""
     with tempfile.TemporaryDirectory() as folder:
         batch = pa.RecordBatch.from_pylist([record(number) for number in range(20)])
         segment = MutableSegment(Folder.of(folder), "a.parquet", batch.schema, SMALL)
@@ -52,11 +52,11 @@ def warm_up() -> None:
         import_module(module)
 
 
-# --- what a number of records is after an effect ---
+# --- effects on records ---
 
 
 def applied(effect: Effect, ids: Counter[int]) -> Counter[int]:
-    """The records after an effect."""
+    """The records after an effect is applied."""
     kind, *numbers = effect
     if kind == "add":
         return ids + Counter(range(*numbers))
@@ -65,7 +65,7 @@ def applied(effect: Effect, ids: Counter[int]) -> Counter[int]:
 
 
 def records(first: int, end: int, *, columns: bool = False) -> list[dict[str, Any]]:
-    """The records with these numbers; with columns of their own if asked for."""
+    """The records with these numbers; with `columns`, each has an extra column."""
     extra = [{f"column{number % 7}": number} if columns else {} for number in range(first, end)]
     return [record(number) | more for number, more in zip(range(first, end), extra, strict=True)]
 
@@ -74,12 +74,12 @@ def records(first: int, end: int, *, columns: bool = False) -> list[dict[str, An
 
 
 def create(world: World, path: str, partition_by: Sequence[str]) -> None:
-    """Make a table."""
+    """Create a table."""
     create_table(path, schema=ID, partition_by=list(partition_by), exist_ok=True)
 
 
 def append(world: World, path: str, first: int, end: int, commits: int = 1, columns: bool = False) -> None:
-    """Append records, in one commit or in several."""
+    """Append records in one or more commits."""
     table = open_table(path)
     step = -(-(end - first) // commits)
     with table.writer(options=SMALL, segment_bytes=SEGMENT_BYTES) as writer:
@@ -92,7 +92,7 @@ def append(world: World, path: str, first: int, end: int, commits: int = 1, colu
 
 
 def stream_batch(world: World, path: str, number: int, first: int, end: int) -> None:
-    """Write a batch of a stream as the driver does: a transaction under its number, which may be in the log already."""
+    """Write a batch of a stream as the driver does: a transaction with its number, which may be in the log already."""
     log = DeltaLog.open(Folder.of(path))
     segmenter = Segmenter(log.shape, scratch_options(SMALL, log.folder), SEGMENT_BYTES)
     for batch in arrow_batches(records(first, end)):
@@ -109,7 +109,7 @@ def stream_batch(world: World, path: str, number: int, first: int, end: int) -> 
 
 
 def optimize(world: World, path: str, full: bool = False) -> None:
-    """Merge segments; somebody else may be first."""
+    """Merge segments; another process may be first."""
     try:
         open_table(path).optimize(full=full)
     except ConflictError as error:
@@ -117,7 +117,7 @@ def optimize(world: World, path: str, full: bool = False) -> None:
 
 
 def delete(world: World, path: str, divisor: int, rest: int, end: int) -> None:
-    """Delete the records with this rest."""
+    """Delete the records with this remainder."""
     table = open_table(path)
     effect = ["drop", divisor, rest]
     world.tell(begin=effect)
@@ -126,20 +126,20 @@ def delete(world: World, path: str, divisor: int, rest: int, end: int) -> None:
 
 
 def vacuum(world: World, path: str, hours: float = 0) -> None:
-    """Remove what no version of the last hours needs."""
+    """Remove what no version of the last `hours` needs."""
     report = open_table(path).vacuum(retention_hours=hours)
     world.tell(removed=len(report.data_files) + len(report.sidecars) + len(report.leftovers))
 
 
 def index(world: World, path: str) -> None:
-    """Write all sidecars again."""
+    """Rewrite all sidecars."""
     report = open_table(path).index(rebuild=True)
     if report.problems:
         raise CoprlakeError("; ".join(report.problems))
 
 
 def program(world: World, arguments: Sequence[str], effect: Effect | None = None) -> None:
-    """Run a command as a person would."""
+    """Run a command of the program."""
     if effect is not None:
         world.tell(begin=effect)
     cli = import_module("coprlake.cli.main").cli  # tests run the program; nothing here depends on its code
@@ -162,7 +162,7 @@ def program(world: World, arguments: Sequence[str], effect: Effect | None = None
 
 
 def found(table: Table, *, use_sketches: bool = True, strict: bool = False) -> tuple[Counter[int], list[str]]:
-    """The numbers of the records that a search finds, and what its report says is wrong."""
+    """The numbers of the records that a search finds, and the problems that it reports."""
     search = table.search(Contains("record"), columns=["id"], use_sketches=use_sketches, strict=strict)
     numbers = Counter(row["id"] for row in search.rows())
     return numbers, list(search.report.problems)
@@ -175,7 +175,7 @@ def search(world: World, path: str, use_sketches: bool = True, strict: bool = Fa
 
 
 def query(world: World, path: str) -> None:
-    """Find all records by the language, computed by DuckDB."""
+    """Find all records with a query in DuckDB."""
     result = open_table(path).query('fetch logs | filter contains(content, "says") | fields id').arrow()
     world.tell(ids=sorted(result.column("id").to_pylist()), problems=[])
 
@@ -187,18 +187,18 @@ def verify(world: World, path: str) -> None:
     world.tell(rows=report.rows, problems=problems)
 
 
-# --- a job that meets a fault, and goes on in the same process when it is over ---
+# --- a job that meets a fault and continues in the same process ---
 
 
 def stubborn(world: World, path: str, first: int, end: int, later: Iterable[int]) -> None:
-    """Append and commit with one writer; whatever fails is tried again when the fault has passed.
+    """Append and commit with one writer; retry what fails once the fault has passed.
 
     Args:
-        world: of this life.
-        path: of the table, which is opened before anything fails.
-        first: number of the first record.
-        end: the number behind the last one.
-        later: the range of records to append afterwards, by a new writer of the same table object.
+        world: the context of the job.
+        path: the table, which is opened before anything fails.
+        first: the number of the first record.
+        end: the number after the last one.
+        later: the range of records to append afterwards, with a new writer of the same table object.
     """
     table = open_table(path)
     writer = table.writer(options=SMALL, segment_bytes=SEGMENT_BYTES)

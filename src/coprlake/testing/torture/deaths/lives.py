@@ -1,7 +1,7 @@
-"""Processes that die or meet faults, some hundred a second: each is forked from a server with everything loaded.
+"""Processes that die or meet faults, hundreds per second: each is forked from a server with everything loaded.
 
-The server runs with `faulty_files.c` before the C library, if there is a compiler for it. So a life can end, or an
-operation fail, at the n-th operation on a file, whether Python does it or native code, and its clock can be wrong.
+The server preloads `faulty_files.c`, if there is a compiler for it. So a process can die, or an operation fail, at the
+n-th file operation, in Python or native code, and its clock can be wrong.
 """
 
 import ctypes
@@ -27,9 +27,9 @@ from coprlake.testing.kafka import tied_to_us
 
 SOURCE: Final = Path(__file__).with_name("faulty_files.c")
 START_SECONDS: Final = 180.0
-"""A first start compiles kernels."""
+"""The first start compiles kernels."""
 LIFE_SECONDS: Final = 60.0
-"""No job takes longer: one that does hangs."""
+"""A job that takes longer hangs."""
 _PR_SET_PDEATHSIG: Final = 1
 
 OPEN, CREATE, READ, WRITE, SYNC, LINK, UNLINK, RENAME, MKDIR, LIST = (1 << bit for bit in range(10))
@@ -44,20 +44,20 @@ Job: TypeAlias = "Callable[..., None]"
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong in a life.
+    """What goes wrong in a process.
 
     Attributes:
-        folder: operations on files below it count.
-        at: the number of the operation, from 0; -1 to count only.
-        kinds: which operations count: `READ`, `WRITE` and so on, combined by ``|``.
-        error: the number of the error.
-        how: `LASTING` for all operations from there on, `DEADLY` to die, `LATE` to fail after it was done, `TORN` to
-            write half first.
-        clock: seconds by which the clock is wrong from the beginning.
-        jump: seconds by which it jumps at the operation `jump_at`.
+        folder: operations on files below it are counted.
+        at: the number of the operation, from 0; -1 to only count.
+        kinds: the operations to count: `READ`, `WRITE` and so on, combined with ``|``.
+        error: the error number.
+        how: `LASTING` to fail all later operations too, `DEADLY` to die, `LATE` to fail after doing the operation,
+            `TORN` to write half first.
+        clock: seconds by which the clock is wrong from the start.
+        jump: seconds by which it jumps at operation `jump_at`.
         jump_at: the operation; -1 for none.
         files_follow: whether synced files get the wrong time.
-        delayed: operations count from the moment at which the job tells what it begins.
+        delayed: start counting when the job reports what it begins.
     """
 
     folder: str
@@ -74,12 +74,12 @@ class Fault:
 
 @dataclass
 class Ended:
-    """How a life ended.
+    """How a process ended.
 
     Attributes:
-        told: what the job told, one JSON value a line.
-        code: the exit code; a negative number is a signal.
-        hung: it was ended because it took too long.
+        told: what the job reported, one JSON value per line.
+        code: the exit code; negative for a signal.
+        hung: it was killed because it took too long.
     """
 
     told: list[Any] = field(default_factory=list)
@@ -88,7 +88,7 @@ class Ended:
 
     @property
     def was_killed(self) -> bool:
-        """Whether it was killed, by its fault or by its time."""
+        """Whether it was killed, by its fault or when its time was up."""
         return self.code == -signal.SIGKILL and not self.hung
 
     def all_of(self, key: str) -> list[Any]:
@@ -96,12 +96,12 @@ class Ended:
         return [line[key] for line in self.told if key in line]
 
     def last(self, key: str) -> Any:
-        """The value of the last such line; None if there is none."""
+        """The value of the last line that has this key; None if there is none."""
         return next((line[key] for line in reversed(self.told) if key in line), None)
 
 
 def compiled_library(folder: Path) -> Path | None:
-    """`faulty_files.c` as a library in this folder; None if there is no C compiler."""
+    """Compile `faulty_files.c` to a library in this folder; None if there is no C compiler."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None or sys.platform != "linux":
         return None
@@ -113,11 +113,11 @@ def compiled_library(folder: Path) -> Path | None:
     return library
 
 
-# --- in the server and in a life ---
+# --- in the server and its processes ---
 
 
 class World:
-    """What a job sees of the harness: a way to tell, and the end of its fault."""
+    """What a job sees of the harness: a way to report, and control of its fault."""
 
     def __init__(self, descriptor: int, fault: Fault | None) -> None:
         self._descriptor = descriptor
@@ -129,13 +129,13 @@ class World:
             self._library.coprlake_disarm.restype = ctypes.c_long
 
     def tell(self, **values: Any) -> None:
-        """Let the harness know, at once: this process may not live much longer."""
+        """Report to the harness at once: this process may die soon."""
         os.write(self._descriptor, json.dumps(values).encode() + b"\n")
         if "begin" in values and not self._is_armed:
             self.arm()
 
     def arm(self) -> None:
-        """From here on operations count."""
+        """Start counting operations."""
         fault = self._fault
         if self._library is None or fault is None:
             return
@@ -145,7 +145,7 @@ class World:
         self._library.coprlake_arm(fault.folder.encode(), fault.kinds, number(fault.at), fault.error, fault.how)
 
     def disarm(self) -> None:
-        """Nothing goes wrong any more; tells how many operations there were, and which one failed."""
+        """End the fault; report the number of operations, and which one failed."""
         if self._library is not None and self._fault is not None:
             count = self._library.coprlake_disarm()
             self._library.coprlake_clock(ctypes.c_long(0), ctypes.c_long(0), ctypes.c_long(_NO_OPERATION), 0)
@@ -154,7 +154,7 @@ class World:
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """An error as a job tells it."""
+    """An error as a job reports it."""
     lines = traceback.format_exception(error)
     return {
         "type": type(error).__name__,
@@ -165,7 +165,7 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 
 def _live(order: dict[str, Any], descriptor: int) -> None:
-    """A whole life; it never returns."""
+    """Run a job in a forked process; never returns."""
     status = 1
     try:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -188,7 +188,7 @@ def _live(order: dict[str, Any], descriptor: int) -> None:
 
 
 def serve(descriptor: int) -> None:
-    """Fork a life for each order, until nobody orders any more."""
+    """Fork a process for each order until the connection closes."""
     connection = socket.socket(fileno=descriptor)
     while True:
         message, handles, _, _ = socket.recv_fds(connection, 1 << 17, 1)
@@ -215,7 +215,7 @@ def serve(descriptor: int) -> None:
 
 
 class Life:
-    """One process; ends by itself, by its fault, or by `kill`."""
+    """One process, which ends by itself, by its fault, or by `kill`."""
 
     def __init__(self, lives: "Lives", number: int, pipe: int) -> None:
         self._lives, self._number, self._pipe = lives, number, pipe
@@ -223,11 +223,11 @@ class Life:
         self._begun = time.monotonic()
 
     def kill(self) -> None:
-        """End it now, as kill -9 does."""
-        os.kill(self._number, signal.SIGKILL)  # it is a zombie at worst: nobody has waited for it yet
+        """Kill the process now, like kill -9."""
+        os.kill(self._number, signal.SIGKILL)  # a zombie at worst: nothing has waited for it yet
 
     def end(self, seconds: float | None = None) -> Ended:
-        """Wait until it ends; kill it after so many seconds, counted from the moment at which its job begins."""
+        """Wait until the process ends; kill it `seconds` after its job starts."""
         deadline = None
         hung = False
         while True:
@@ -250,14 +250,14 @@ class Life:
 
 
 class Lives:
-    """A server that forks lives; a context manager.
+    """A server that forks processes; a context manager.
 
     Args:
-        folder: for the library and the server's log.
-        setup: Python code that the server runs first; tests break the product with it, to see that this is noticed.
+        folder: holds the library and the server's log.
+        setup: Python code that the server runs first; tests use it to break the product and see that this is noticed.
 
     Attributes:
-        has_faults: whether operations can be counted and fail; without a C compiler only time kills.
+        has_faults: whether operations can be counted and fail; without a C compiler, processes only die after a time.
     """
 
     def __init__(self, folder: Path, *, setup: str = "") -> None:
@@ -295,7 +295,7 @@ class Lives:
             self._process.wait()
 
     def begin(self, job: str, fault: Fault | None = None, **arguments: Any) -> Life:
-        """Start a job of `coprlake.testing.torture.deaths.jobs`, or ``module:function``, in a process of its own."""
+        """Start a job of `coprlake.testing.torture.deaths.jobs`, or ``module:function``, in its own process."""
         name = job if ":" in job else f"coprlake.testing.torture.deaths.jobs:{job}"
         order = {"job": name, "arguments": arguments, "fault": asdict(fault) if fault else None}
         reading, writing = os.pipe()
@@ -306,7 +306,7 @@ class Lives:
         return Life(self, number, reading)
 
     def run(self, job: str, fault: Fault | None = None, seconds: float | None = None, **arguments: Any) -> Ended:
-        """Start a job and wait until it ends, or kill it after so many seconds."""
+        """Start a job and wait until it ends; kill it after `seconds`."""
         return self.begin(job, fault, **arguments).end(seconds)
 
     def wait(self, number: int) -> int:
@@ -329,7 +329,7 @@ class Lives:
 
 def main() -> None:
     """The server's process: ``python -m coprlake.testing.torture.deaths.lives DESCRIPTOR``."""
-    lives = import_module("coprlake.testing.torture.deaths.lives")  # not of __main__: jobs import it, too
+    lives = import_module("coprlake.testing.torture.deaths.lives")  # not __main__: jobs import this module, too
     lives.serve(int(sys.argv[1]))
 
 

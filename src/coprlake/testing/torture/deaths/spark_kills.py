@@ -1,8 +1,8 @@
-"""kill -9 of Spark's processes in the middle of streams and jobs: Python workers, their daemon, executors, drivers.
+"""Kills Spark's processes in the middle of streams and jobs: Python workers, their daemon, executors, drivers.
 
-All lives share one table. A life is a driver that streams files of a folder, or that ingests and merges; workers die
-under it again and again, and at its end it dies itself. After each death the table has every batch that was reported,
-no record twice, and none that was never written. At the end a last driver brings what is left.
+All drivers share one table. A driver streams files from a folder, or ingests and merges; its workers are killed
+repeatedly, and at the end the driver itself. After that the table has every batch that was reported, no record twice,
+and none that was never written. A last driver adds what is left.
 """
 
 import json
@@ -24,28 +24,28 @@ from coprlake.testing.torture.outcome import Budget, Failure, Outcome
 
 LOCAL: Final = "local[2,4]"
 CLUSTER: Final = "local-cluster[1,2,600]"
-"""One executor of two cores, in a process of its own."""
+"""One executor with two cores, in its own process."""
 FILE_ROWS: Final = 40
 BATCH_FILES: Final = 4
 LAST_BATCH_FILES: Final = 400
-"""The last driver takes what has piled up: hundreds of small batches would look like a stream that hangs."""
+"""The last driver reads what has piled up: hundreds of small batches would look like a hanging stream."""
 LIFE_KILLS: Final = 7
-"""Workers that die in the life of one driver."""
+"""The number of kills per driver."""
 BATCH_SECONDS: Final = 300.0
-"""After this a stream or job hangs. A batch takes seconds, and minutes on a machine that has much else to do."""
+"""A stream or job that takes longer hangs. A batch takes seconds, or minutes on a busy machine."""
 START_SECONDS: Final = 600.0
-"""After this a driver does not start."""
+"""A driver that takes longer does not start."""
 KEPT_SECONDS: Final = 45.0
-"""What the last driver needs, and no life may use."""
+"""The time reserved for the last driver."""
 
 
 class SparkVictim:
     """The table, the folder that is streamed into it, and what must be in it.
 
     Args:
-        folder: to work in.
-        seed: of everything that is random.
-        outcome: where kills are counted.
+        folder: the working folder.
+        seed: the random seed.
+        outcome: counts the kills.
     """
 
     def __init__(self, folder: Path, seed: int, outcome: Outcome) -> None:
@@ -57,21 +57,21 @@ class SparkVictim:
         self._logs = folder / "logs"
         self._logs.mkdir()
         create_table(self._table, schema=ID)
-        self._sent = 0  # records that the stream brings: even numbers
+        self._sent = 0  # records of the stream: even numbers
         self._ingested = 0  # records of finished ingests: odd numbers
-        self._reported = 0  # records of batches that drivers told of
+        self._reported = 0  # records of batches that drivers reported
         self._home = {"SPARK_HOME": str(spark_home(folder / "spark-home"))}
         self._drivers: list[SparkDriver] = []
         self.trail: list[str] = []
 
-    # --- lives ---
+    # --- drivers ---
 
     def live(self, number: int, budget: Budget) -> None:
-        """One driver: of a stream, of jobs, or of a cluster in turns; it is dead at the end.
+        """Run one driver and kill it in the end; streams, jobs and clusters take turns.
 
         Raises:
             AssertionError: the table is not what it should be.
-            DriverError: somebody but the driver was killed, and the stream or the job did not go on.
+            DriverError: a process other than the driver was killed, and the stream or job did not continue.
         """
         kind = ("stream", "jobs", "stream", "cluster")[number % 4]
         self.trail.append(f"life {number}: {kind}")
@@ -95,7 +95,7 @@ class SparkVictim:
             if not self._kill_one(driver, executor=has_executors and number % 3 == 0):
                 continue
             driver.skip_batches()
-            driver.next_batch(BATCH_SECONDS)  # the stream goes on by itself
+            driver.next_batch(BATCH_SECONDS)  # the stream continues by itself
         self._feed(3)
         time.sleep(self._chance.uniform(0.0, 1.5))
         self._kill_driver(driver)
@@ -127,7 +127,7 @@ class SparkVictim:
         self._ingested += len(there)
 
     def finish(self) -> None:
-        """A last driver takes what is left of the folder; then everything is there, once."""
+        """Let a last driver read the rest of the folder, and check that every record is there once."""
         driver = self._begin(LOCAL)
         driver.wait_until_ready(START_SECONDS)
         job = self._stream(driver, once=True)
@@ -142,10 +142,10 @@ class SparkVictim:
             driver.close()
         self._drivers = []
 
-    # --- what happens in them ---
+    # --- helpers ---
 
     def _begin(self, master: str) -> SparkDriver:
-        self.close()  # workers of a driver that died alone have had their time to do harm
+        self.close()  # workers of a driver that died alone have had time to do harm
         home = self._home if master == CLUSTER else {}
         driver = SparkDriver(self._folder / "driver.log", master=master, environment=home)
         self._drivers.append(driver)
@@ -172,7 +172,7 @@ class SparkVictim:
         return path
 
     def _kill_one(self, driver: SparkDriver, *, executor: bool) -> bool:
-        """Kill an executor, a worker or the daemon that workers are forked from; whether there was one."""
+        """Kill an executor, a worker or the daemon that forks workers; return whether there was one."""
         if executor:
             if not driver.kill_one(driver.executors(), self._chance):
                 return False
@@ -199,8 +199,8 @@ class SparkVictim:
         self.trail.append(kind)
 
     def _check(self, driver: SparkDriver) -> None:
-        """Every record at most once, all of batches that were reported, and the table is sound."""
-        with suppress(DriverError):  # what it told before it died
+        """Check that no record is duplicated, that all reported batches are there, and that the table is sound."""
+        with suppress(DriverError):  # what it reported before it died
             while not driver.is_over(-1):
                 driver.wait(0.01)
         table = open_table(self._table)
@@ -220,7 +220,7 @@ class SparkVictim:
 
 
 def run(seed: int, seconds: float, folder: str | Path, cases: int | None = None) -> Outcome:
-    """Kill for as long as told; a case is a process of Spark's that was killed."""
+    """Kill until the time is up; a case is a Spark process that was killed."""
     outcome = Outcome()
     budget = Budget(outcome, max(0.0, seconds - KEPT_SECONDS), cases)
     folder = Path(folder)

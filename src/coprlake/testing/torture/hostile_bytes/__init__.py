@@ -1,1 +1,1 @@
-"""Mutated files and query texts, in child processes with limits."""
+"""Mutated files and queries, in child processes with limits."""

@@ -1,4 +1,4 @@
-"""What every kind of hostile bytes has in common: a case that can be made again, and the files that it begins with."""
+"""The common base of all kinds of hostile bytes: reproducible cases, and the files they start from."""
 
 import random
 from abc import ABC, abstractmethod
@@ -17,12 +17,12 @@ WORDS: Final = ("error", "refused", "10.0.0.17", "user", "session", "käse", "ti
 
 @dataclass(frozen=True)
 class Case:
-    """Some bytes, what is done to them, and the check of what comes of it.
+    """Some bytes, edits to them, and a check of the result.
 
     Attributes:
-        base: which bytes.
-        edits: all of them; a failure is tried again with fewer.
-        check: makes the edits and says what is wrong, None if nothing is. A `CoprlakeError` is a right answer, any
+        base: the name of the bytes.
+        edits: all edits; a failure is retried with fewer.
+        check: makes the edits and returns what is wrong, None if nothing is. A `CoprlakeError` is a right answer; any
             other exception is not.
     """
 
@@ -36,19 +36,19 @@ class Kind(ABC):
 
     name: str
     weight: int
-    """How many of a thousand cases are of this kind, about."""
+    """The approximate number of cases of this kind in a thousand."""
 
     @abstractmethod
     def prepare(self, folder: Path) -> None:
-        """Write what the cases begin with; `folder` is empty and belongs to this kind."""
+        """Write the files that cases start from; `folder` is empty and belongs to this kind."""
 
     @abstractmethod
     def case(self, chance: random.Random) -> Case:
-        """A case; the same for the same state of `chance`."""
+        """Draw a case; the same for the same state of `chance`."""
 
 
 def log_lines(seed: int, count: int) -> list[str]:
-    """Lines of a log, mostly different."""
+    """Log lines, mostly different."""
     chance = random.Random(seed)
     return [
         f"2026-11-18T01:{number // 60 % 60:02d}:{number % 60:02d}Z {chance.choice(('INFO', 'WARN', 'ERROR'))} "
@@ -58,7 +58,7 @@ def log_lines(seed: int, count: int) -> list[str]:
 
 
 def small_table(path: Path, seed: int, batches: int = 6, lines: int = 40) -> Table:
-    """A table of a few segments, each with a few batches: sources have batches of their own."""
+    """A table of a few segments, each with a few batches, one per source."""
     table = create_table(path, partition_by=None)
     for part in range(2):
         content = log_lines(seed + part, batches * lines)

@@ -1,4 +1,4 @@
-"""Hostile data files and logs of tables: an error that names them, or the rows that plain readers find in them."""
+"""Hostile data files and table logs: they must give an error that names them, or the rows that plain readers find."""
 
 import random
 import shutil
@@ -28,7 +28,7 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def _search(path: Path) -> Counter[str] | None:
-    """The lines with the needle; None if the search says that there may be more."""
+    """The lines with the needle; None if the search reports that some may be missing."""
     search = open_table(path).search(contains(_NEEDLE), threads=1, columns=["content"])
     lines: Counter[str] = Counter()
     for batch in search:
@@ -37,14 +37,14 @@ def _search(path: Path) -> Counter[str] | None:
 
 
 def _texts(column: pa.Array | pa.ChunkedArray) -> list[str]:
-    """The values of a text column, whatever its bytes are; none of a column of another type."""
+    """The values of a text column, whatever its bytes; no values for a column of another type."""
     if not (pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
         return []
     return [line.decode("utf-8", "replace") for line in column.cast(pa.binary()).to_pylist() if line is not None]
 
 
 def _plainly(paths: Sequence[Path | str]) -> tuple[Counter[str], bool]:
-    """The same by pyarrow alone: the lines of all row groups that it can read, and whether it can read all of them."""
+    """The lines with the needle in all row groups that pyarrow alone can read, and whether it can read all of them."""
     lines: Counter[str] = Counter()
     can_read_all = True
     for path in paths:
@@ -68,13 +68,13 @@ def _plain_group(file: pq.ParquetFile, number: int) -> list[str]:
 
 
 class ParquetFiles(Kind):
-    """A folder with one Parquet file that was changed."""
+    """A folder with one changed Parquet file."""
 
     name = "parquet"
     weight = 60
 
     def prepare(self, folder: Path) -> None:
-        """Files with the settings of several writers."""
+        """Write files with the settings of several writers."""
         self._path = folder / "data"
         self._path.mkdir()
         lines = log_lines(3, 300)
@@ -111,10 +111,10 @@ class ParquetFiles(Kind):
 
 
 def _difference(found: Counter[str], plain: Counter[str], can_read_all: bool, written: Counter[str]) -> str | None:
-    """What is wrong with a search that says that it is complete.
+    """What is wrong with a search that reports to be complete; None if nothing is.
 
     It must have every line of the row groups that pyarrow can read. A group that pyarrow cannot decode may go unnoticed
-    if its bytes do not have the needle; all that it may add are lines that were there before the file was damaged.
+    if its bytes do not contain the needle; it may only add lines that were there before the file was damaged.
     """
     if can_read_all:
         return None if found == plain else f"found {found.total()} lines, pyarrow {plain.total()}"
@@ -131,13 +131,13 @@ def _plain_lines(data: bytes) -> Counter[str]:
 
 
 class DeltaLogs(Kind):
-    """A table with one file of its log changed."""
+    """A table with one changed log file."""
 
     name = "delta"
     weight = 12
 
     def prepare(self, folder: Path) -> None:
-        """A table with a checkpoint, and commits after it."""
+        """Write a table with a checkpoint, and commits after it."""
         table = small_table(folder / "base", 5)
         deltalake.DeltaTable(str(folder / "base")).create_checkpoint()
         table.append(pa.table({"content": log_lines(9, 50)}))
@@ -147,7 +147,7 @@ class DeltaLogs(Kind):
         self._files = {file.name: file.read_bytes() for file in sorted(log.iterdir()) if file.is_file()}
 
     def case(self, chance: random.Random) -> Case:
-        """A commit, the checkpoint or the note of it with a few edits."""
+        """A commit, the checkpoint or ``_last_checkpoint`` with a few edits."""
         name = chance.choice(list(self._files))
         data = self._files[name]
         edits = random_edits(chance, data, list(self._files.values()))

@@ -1,4 +1,4 @@
-"""All kinds of hostile bytes; apart from the runner, which must not load what they need."""
+"""All kinds of hostile bytes; separate from the runner, which must not load what they need."""
 
 from coprlake.testing.torture.hostile_bytes.hostile import Kind
 from coprlake.testing.torture.hostile_bytes.hostile_files import DeltaLogs, ParquetFiles

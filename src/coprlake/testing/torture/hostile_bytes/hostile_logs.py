@@ -1,4 +1,4 @@
-"""Hostile raw logs and compressed files: what can be read becomes records, and nothing stops the rest."""
+"""Hostile raw logs and compressed files: whatever can be read must become records."""
 
 import bz2
 import gzip
@@ -44,25 +44,25 @@ def _raw_logs() -> dict[str, bytes]:
 
 
 def _naive_lines(data: bytes) -> list[str]:
-    """The lines of a text, as an editor shows them."""
+    """The lines of a text as an editor shows them."""
     *lines, last = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     lines = [line.removesuffix(b"\r") for line in lines] + ([last] if last else [])
     return [line.decode("utf-8", "replace") for line in lines]
 
 
 class RawLogs(Kind):
-    """Logs of every format: the intake reads all of them, and every line of plain text becomes a record."""
+    """Logs of every format: the intake must read all of them, and every line of plain text must become a record."""
 
     name = "raw log"
     weight = 110
 
     def prepare(self, folder: Path) -> None:
-        """Make the logs."""
+        """Create the logs."""
         self._file = folder / "app.log"
         self._bases = _raw_logs()
 
     def case(self, chance: random.Random) -> Case:
-        """One of the logs with a few edits, read as what it looks like or as its own format."""
+        """One of the logs with a few edits, read with format detection or as its own format."""
         name = chance.choice(list(self._bases))
         data = self._bases[name]
         edits = random_edits(chance, data, list(self._bases.values()))
@@ -87,7 +87,7 @@ class RawLogs(Kind):
 
 
 def _nothing(data: bytes) -> str | None:
-    """A header alone, or blanks, give no record; anything else does."""
+    """A header alone, or blanks, give no records; anything else must."""
     lines = [line for line in data.splitlines() if line.strip(b"\0 \t\r\n\xef\xbb\xbf\xff\xfe")]
     return "no record of a file that has lines" if len(lines) > 1 else None
 
@@ -108,7 +108,7 @@ def _compare_lines(data: bytes, batches: Sequence[pa.RecordBatch]) -> str | None
 
 
 def _folded(line: str) -> str:
-    """Decoders put one or several replacements for a run of bad bytes, and none is wrong."""
+    """Collapse replacement characters: decoders may use one or several for a run of bad bytes."""
     while "\ufffd\ufffd" in line:
         line = line.replace("\ufffd\ufffd", "\ufffd")
     return line
@@ -119,7 +119,7 @@ def _gunzip(data: bytes) -> bytes:
 
 
 class CompressedFiles(Kind):
-    """Compressed logs: what comes out is what other programs get, or the damage is named."""
+    """Compressed logs: we must read what other programs read, or report the damage."""
 
     name = "compressed"
     weight = 60

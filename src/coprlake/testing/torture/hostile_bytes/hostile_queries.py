@@ -1,4 +1,4 @@
-"""Hostile query texts: an error with a place, or the rows that the obvious interpreter finds."""
+"""Hostile queries: they must give a clear error, or the rows that a naive interpreter finds."""
 
 import random
 from collections.abc import Sequence
@@ -140,7 +140,7 @@ def _text(data: bytes) -> str:
 
 
 def _check_predicate(predicate: Predicate) -> str | None:
-    """Prune by it, and compare what it finds with plain Python, where that has a meaning for it."""
+    """Prune with the predicate, and compare its matches with plain Python."""
     required_tokens(predicate, _PROFILE)
     mask = [bool(found) for found in Matcher(predicate, _BATCH.schema).mask(_BATCH)]
     wanted = [matches(predicate, row) for row in _ROWS]
@@ -148,13 +148,13 @@ def _check_predicate(predicate: Predicate) -> str | None:
 
 
 class Expressions(Kind):
-    """Searches as they are typed: expressions, words, regular expressions and wildcards."""
+    """Searches as users type them: expressions, words, regular expressions and wildcards."""
 
     name = "search text"
     weight = 45
 
     def prepare(self, folder: Path) -> None:
-        """Nothing has to be there."""
+        """Nothing to prepare."""
 
     def case(self, chance: random.Random) -> Case:
         """A search with a few edits."""
@@ -167,7 +167,7 @@ class Expressions(Kind):
         def check(some: Sequence[Edit]) -> str | None:
             changed = _text(edited(text.encode(), some))
             predicate = make(changed)
-            # Python and RE2 do not mean the same by all patterns, and the oracle takes its time with long ones
+            # Python and RE2 differ on some patterns, and the oracle is slow on long ones
             if make is regex or "regex" in changed or len(changed) > _NAIVE_CHARACTERS:
                 required_tokens(predicate, _PROFILE)
                 Matcher(predicate, _BATCH.schema).mask(_BATCH)
@@ -184,7 +184,7 @@ class Patterns(Kind):
     weight = 40
 
     def prepare(self, folder: Path) -> None:
-        """Nothing has to be there."""
+        """Nothing to prepare."""
 
     def case(self, chance: random.Random) -> Case:
         """A pattern with a few edits."""
@@ -204,13 +204,13 @@ class Patterns(Kind):
 
 
 class Queries(Kind):
-    """Queries of the language: they are understood or refused, and run with and without sketches alike."""
+    """Queries of the language: they must compile, and some of them run, or be rejected."""
 
     name = "query"
     weight = 40
 
     def prepare(self, folder: Path) -> None:
-        """A small table."""
+        """Write a small table."""
         self._table = small_table(folder / "table", 21)
 
     def case(self, chance: random.Random) -> Case:

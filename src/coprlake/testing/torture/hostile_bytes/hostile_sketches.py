@@ -1,4 +1,4 @@
-"""Hostile sketches and sidecars: damage is found by checksums, and bytes made to pass those hurt nobody."""
+"""Hostile sketches and sidecars: checksums must find damage, and bytes that pass them must do no harm."""
 
 import json
 import random
@@ -32,7 +32,7 @@ _ODD: Final = (0, 1, 2, 3, 7, 8, 31, 32, 33, 63, 64, 65, 255, 4096, 65535, 65536
 
 
 def with_checksums(data: bytes) -> bytes:
-    """A sketch whose header, sections and footer have the right checksums, whatever else is wrong with it."""
+    """Give a sketch valid checksums in header, sections and footer, whatever else is wrong with it."""
     if len(data) < PAGE_BYTES + FOOTER_BYTES:
         return data
     page = np.frombuffer(data[: HEADER.itemsize], HEADER).copy()
@@ -50,7 +50,7 @@ def with_checksums(data: bytes) -> bytes:
 
 
 def _field_edit(chance: random.Random, data: bytes) -> Edit:
-    """Give a field of the header another number, odd or close to its own."""
+    """Set a header field to another number: an unusual one, or one close to its own."""
     name = chance.choice(_FIELDS)
     assert HEADER.fields is not None
     offset = int(HEADER.fields[name][1])
@@ -64,7 +64,7 @@ def _field_edit(chance: random.Random, data: bytes) -> Edit:
 
 
 def sketch_edits(chance: random.Random, data: bytes, others: Sequence[bytes], *, keeps_size: bool) -> list[Edit]:
-    """Edits of a sketch; with `keeps_size` those that get past the checks of the header more often."""
+    """Edits of a sketch; with `keeps_size`, edits that pass the header checks more often."""
     if chance.random() < 0.3:
         return [_field_edit(chance, data) for _ in range(chance.choice((1, 1, 2)))]
     edits = random_edits(chance, data, others)
@@ -75,7 +75,7 @@ def sketch_edits(chance: random.Random, data: bytes, others: Sequence[bytes], *,
 
 
 def use_sketch(sketch: SealedSketch, fingerprints: U32Array) -> None:
-    """Ask everything that a sketch can be asked, each on its own: one that refuses does not spare the next."""
+    """Run every operation of a sketch; an error in one does not skip the others."""
     program = compile_all_tokens(fingerprints[:3])
     questions = (
         lambda: [sketch.decode(own) for own in set(sketch.list_ids(fingerprints).tolist()) if own >= 0],
@@ -102,7 +102,7 @@ def _decode_all(sketch: SealedSketch) -> None:
 
 
 def base_sketches() -> list[tuple[str, bytes, U32Array]]:
-    """Small sketches of every kind, and tokens of which some are in them."""
+    """Small sketches of every kind, with tokens, some of which are in them."""
     found = []
     for number, (bits, rules, batches) in enumerate(
         [
@@ -130,13 +130,13 @@ def base_sketches() -> list[tuple[str, bytes, U32Array]]:
 
 
 class Sketches(Kind):
-    """Sketches in memory: a change that keeps no checksum is found by `verify`, one that keeps them does no harm."""
+    """Sketches in memory: `verify` must find changes without new checksums; those with new ones must do no harm."""
 
     name = "sketch"
     weight = 400
 
     def prepare(self, folder: Path) -> None:
-        """Make the sketches."""
+        """Create the sketches."""
         self._bases = base_sketches()
         self._bytes = [data for _, data, _ in self._bases]
 
@@ -159,14 +159,14 @@ class Sketches(Kind):
 
 
 def sidecar_parts(data: bytes) -> tuple[bytes, bytes]:
-    """The sketch and the description."""
+    """Split a sidecar into the sketch and the description."""
     trailer = np.frombuffer(data[-TRAILER.itemsize :], TRAILER)[0]
     end = int(trailer["sketch_bytes"])
     return data[:end], data[end : -TRAILER.itemsize]
 
 
 def joined_sidecar(sketch: bytes, description: bytes) -> bytes:
-    """A sidecar of these parts whose checksums are right."""
+    """A sidecar of these parts, with valid checksums."""
     trailer = np.zeros(1, TRAILER)
     row = trailer[0]
     words = np.frombuffer(sketch[: len(sketch) // 8 * 8], np.uint64)
@@ -196,7 +196,7 @@ _COUNTS: Final = (b"1", b"65536", b"65537", b"4294967296", b"9" * 30)
 
 
 def _description_edits(chance: random.Random, body: bytes) -> list[Edit]:
-    """Another value for a key, or any other change."""
+    """Replace the value of a key, or make any other change."""
     if chance.random() < 0.5:
         return random_edits(chance, body, ())
     values = json.loads(body)
@@ -207,13 +207,13 @@ def _description_edits(chance: random.Random, body: bytes) -> list[Edit]:
 
 
 class Sidecars(Kind):
-    """Sidecars of a segment: the sketch may leave too many batches, never too few."""
+    """Sidecars of a segment: a sketch may leave too many batches, never too few."""
 
     name = "sidecar"
     weight = 330
 
     def prepare(self, folder: Path) -> None:
-        """Write a segment, and note which batches have what."""
+        """Write a segment, and find out which batches match which text."""
         small_table(folder / "table", 1)
         self._folder = Folder.of(folder / "table")
         names = [file.name for file in self._folder.list() if file.name.endswith(".parquet")]

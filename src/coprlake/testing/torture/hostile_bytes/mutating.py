@@ -1,6 +1,6 @@
-"""Small changes to bytes and texts, as plain data.
+"""Small edits to bytes and text, as plain data.
 
-A case is a list of edits; the smallest one that still fails is found by leaving some out.
+A case is a list of edits; it is shrunk by leaving some out.
 """
 
 import random
@@ -26,7 +26,7 @@ class Edit:
 
 
 def edited(data: bytes, edits: Sequence[Edit]) -> bytes:
-    """The bytes with all edits made, one after the other; places behind the end are at the end."""
+    """Apply all edits in turn; offsets beyond the end mean the end."""
     for edit in edits:
         offset = min(max(edit.offset + len(data) if edit.offset < 0 else edit.offset, 0), len(data))
         data = data[:offset] + edit.data + data[offset + edit.size :]
@@ -34,7 +34,7 @@ def edited(data: bytes, edits: Sequence[Edit]) -> bytes:
 
 
 def random_edits(chance: random.Random, data: bytes, others: Sequence[bytes]) -> list[Edit]:
-    """One to four edits: bits, bytes, numbers, and ranges that are cut, doubled, swapped or taken from another file."""
+    """One to four edits: bits, bytes, numbers, and ranges that are cut, doubled, or copied from here or elsewhere."""
     count = 1 if chance.random() < 0.6 else chance.randint(2, EDIT_LIMIT)
     return [_edit(chance, data, others) for _ in range(count)]
 
@@ -69,7 +69,7 @@ def _edit(chance: random.Random, data: bytes, others: Sequence[bytes]) -> Edit:
 
 
 def _place(chance: random.Random, size: int) -> int:
-    """Anywhere, and more often near the ends, where headers and footers are."""
+    """A random place, more often near the ends, where headers and footers are."""
     where = chance.random()
     if where < 0.25:
         return chance.randrange(min(size, 256) or 1)
@@ -79,7 +79,7 @@ def _place(chance: random.Random, size: int) -> int:
 
 
 def random_text_edits(chance: random.Random, text: str, words: Sequence[str]) -> list[Edit]:
-    """Edits of the UTF-8 form of a text: words of the language put in, doubled, removed, and deep nesting."""
+    """Edits to text in UTF-8: inserted words of the language, removals, deep nesting, odd values and random edits."""
     data = text.encode()
     edits = []
     for _ in range(chance.choice((1, 1, 2, 3))):

@@ -1,4 +1,4 @@
-"""What must be true of a table after a power loss, whatever was lost."""
+"""Checks what must hold for a table after a power loss, whatever was lost."""
 
 import re
 from collections.abc import Mapping
@@ -13,27 +13,27 @@ from coprlake.table import Table, create_table, open_table, verify_log
 from coprlake.testing.torture.power_loss.crash_jobs import record_of, stream_batch
 
 NEXT = (700, 701)
-"""The records that are appended after a crash; no job uses them."""
+"""The records to append after a crash; no job uses them."""
 
 SOUND = "verify finds it sound"
 _OF_LOG = re.compile(r"\d{20}\.(json|checkpoint\..*parquet|crc)|_last_checkpoint")
-"""The files of a log, unlike what a writer has left unfinished."""
+"""The files of a log, without unfinished files of a writer."""
 
 
 class CrashError(AssertionError):
-    """Something is not as it must be."""
+    """A check failed after a crash."""
 
 
 def check(path: Path, said: Mapping[str, Any], *, vacuum_first: bool = True) -> None:
-    """Open the table as whoever comes after the power loss does, and use it.
+    """Open and use the table as the next process after a power loss does.
 
     Args:
         path: the table.
         said: the last mark before the loss; see `crash_jobs`.
-        vacuum_first: whether to vacuum before the next append, or after it.
+        vacuum_first: whether to vacuum before the next append; otherwise after it.
 
     Raises:
-        CrashError: what was expected and what was found.
+        CrashError: says what was expected and what was found.
     """
     may: list[list[int] | None] = said["may"]
     try:
@@ -71,7 +71,7 @@ def check(path: Path, said: Mapping[str, Any], *, vacuum_first: bool = True) -> 
 
 
 def _contents(table: Table) -> list[int]:
-    """The numbers of all records, each of which is as it was written."""
+    """The numbers of all records, after checking that each is as it was written."""
     try:
         rows = list(table.search(strict=True, threads=1).rows())
     except CoprlakeError as error:
@@ -96,7 +96,7 @@ def _difference(present: list[int], may: list[list[int] | None]) -> str:
 
 
 def _verdict(table: Table) -> str:
-    """What `verify` says of it."""
+    """The result of `verify`."""
     try:
         report = table.verify()
     except CoprlakeError as error:
@@ -109,7 +109,7 @@ def _judged(report: VerifyReport) -> str:
 
 
 def _check_steps(table: Table, path: Path, said: Mapping[str, Any]) -> None:
-    """What changed no record is done, too, once it was acknowledged."""
+    """Check that acknowledged steps that change no records are done, too."""
     if table.version < said.get("version", 0):
         raise CrashError(f"version {said['version']} is gone; the table is at {table.version}")
     if back := [name for name in said.get("gone", ()) if (path / name).exists()]:
@@ -129,7 +129,7 @@ def _check_verified(table: Table, said: Mapping[str, Any], present: list[int]) -
 
 
 def _check_searches(table: Table, present: list[int]) -> None:
-    """With sketches and without, the same is found, and it is what is there."""
+    """Check that searches with and without sketches find the records that are there."""
     for number in {*present[:1], *present[-1:]}:
         needle = Term(f"{number * 7919:08x}")
         for use_sketches in (True, False):
@@ -146,7 +146,7 @@ def _expect(table: Table, expected: list[int], when: str) -> None:
 
 
 def _check_vacuum(table: Table, path: Path) -> None:
-    """Nothing goes that is needed, and nothing but what was announced."""
+    """Check that a vacuum removes nothing that is needed, and exactly what it announces."""
     segments = [segment.name for segment in table.snapshot().segments]
     needed = {path / name for name in segments} | {path / sidecar_name(name) for name in segments}
     needed = {file for file in needed if file.exists()}
@@ -164,7 +164,7 @@ def _check_vacuum(table: Table, path: Path) -> None:
 
 
 def _check_next(table: Table, present: list[int]) -> Table:
-    """The next append works, and changes nothing else; returns the table as it is then."""
+    """Check that the next append works and changes nothing else; return the table after it."""
     table.append([record_of(number) for number in NEXT])
     again = open_table(table.uri)
     _expect(again, sorted([*present, *NEXT]), "after the next append")

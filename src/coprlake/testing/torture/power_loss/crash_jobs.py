@@ -1,9 +1,9 @@
-"""The runs that are recorded: every way to change a table, small, and saying at each step what must be true.
+"""The runs to record: every way to change a table, on a small scale, with marks that say what must hold at each step.
 
-``python -m coprlake.testing.torture.power_loss.crash_jobs FOLDER SEED`` makes a folder for each job, with a table and a
-file of marks in it. A mark has `may`, the records that the table may hold from now on: a list of alternatives, each the
-numbers of records, or None for no table at all. Before a step there are two, before and after; once the step has
-returned, which is its acknowledgement, there is one.
+``python -m coprlake.testing.torture.power_loss.crash_jobs FOLDER SEED`` creates a folder for each job, with a table and
+a file of marks. A mark has `may`, the records that the table may hold from now on: a list of alternatives, each the
+numbers of records, or None for no table. While a step runs there are two, before and after; once it has returned, which
+is its acknowledgement, there is one.
 """
 
 import json
@@ -30,10 +30,10 @@ from coprlake.testing.chosen_faults import record
 from coprlake.testing.torture.power_loss.recording import MARKS
 
 TABLE: Final = "in/table"
-"""Where a job's table is; the folder above it is new as well."""
+"""The path of a job's table; its parent folder is new as well."""
 APPLICATION: Final = "stream-of-crash-states"
 WIDE: Final = 1000
-"""Records from this number on have a column of their own."""
+"""Records from this number on have an extra column."""
 SMALL: Final = SegmentOptions(batch_bytes=200, slot_count=2)
 
 
@@ -44,14 +44,14 @@ def record_of(number: int) -> dict[str, Any]:
 
 
 LONG_AGO_NS: Final = 1_700_000_000_000_000_000
-"""The time of all data files in a state that is checked."""
+"""The modification time of data files in a state to check."""
 
 
 class Marker:
-    """Says in the recording what must be true.
+    """Writes marks that say what must hold.
 
     Args:
-        folder: of the job.
+        folder: the folder of the job.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,14 +60,14 @@ class Marker:
         self.present: list[int] = []
 
     def say(self, *may: Sequence[int] | None, **more: Any) -> None:
-        """The table holds one of these from now on."""
+        """Mark that the table holds one of these alternatives from now on."""
         said = {"may": [None if each is None else sorted(each) for each in may]} | more
         os.write(self._descriptor, json.dumps(said).encode() + b"\n")
         if len(may) == 1 and may[0] is not None:
             self.present = sorted(may[0])
 
     def step(self, after: Sequence[int], do: Callable[[], object], **more: Any) -> None:
-        """Do something that leads to these records."""
+        """Run a step that leads to these records, with marks before and after."""
         self.say(self.present, after, **more)
         found = do()
         self.say(after, **more, **self._done(found))
@@ -80,7 +80,7 @@ class Marker:
 
 
 class Job:
-    """What all jobs share: a folder, a marker, and choices by the seed."""
+    """The context of a job: a folder, a marker, and random choices by the seed."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         folder.mkdir(parents=True)
@@ -92,13 +92,13 @@ class Job:
         self._next = 0
 
     def numbers(self, count: int, wide: int = 0) -> list[int]:
-        """Records that were never used."""
+        """The numbers of `count` unused records."""
         start = self._next + wide
         self._next += count
         return list(range(start, start + count))
 
     def make(self, commits: int = 0, interval: int | None = None) -> Table:
-        """A table that was there before the recording, with some commits."""
+        """Create the table that exists when the recording starts, with some commits."""
         self.path.parent.mkdir()
         partition = self.chance.choice([None, "day"])
         table = create_table(self.path, partition_by=partition)
@@ -111,18 +111,18 @@ class Job:
         return open_table(self.path)
 
     def append_to(self, table: Table, numbers: list[int]) -> list[int]:
-        """Write records, several segments of them."""
+        """Write records, perhaps in several segments."""
         with table.writer(options=SMALL, segment_bytes=self.segment_bytes, searchable=False) as writer:
             writer.append([record_of(number) for number in numbers])
         return numbers
 
     def append(self, table: Table, numbers: list[int]) -> None:
-        """The step of an append."""
+        """Append records as a step."""
         self.mark.step([*self.mark.present, *numbers], lambda: self.append_to(table, numbers))
 
 
 def create(job: Job) -> None:
-    """There is a table or there is none."""
+    """Create a table: it exists afterwards or it does not."""
     job.mark.say(None, begin=True)
     job.mark.say(None, [])
     table = create_table(job.path, partition_by=job.chance.choice([None, "day"]))
@@ -133,14 +133,14 @@ def create(job: Job) -> None:
 
 
 def append(job: Job) -> None:
-    """Commits enough for two checkpoints, each with one or two segments."""
+    """Append often enough for two checkpoints, one or two segments at a time."""
     table = job.make(interval=job.chance.choice([2, 3]))
     for _ in range(6):
         job.append(table, job.numbers(job.chance.randint(1, 4)))
 
 
 def add_columns(job: Job) -> None:
-    """Records bring columns that the table does not have: a commit for the columns, and one for the records."""
+    """Append records with new columns: one commit for the columns, and one for the records."""
     table = job.make(commits=1, interval=4)
     for place in range(3):
         job.append(table, job.numbers(2, wide=WIDE + 100 * place))
@@ -148,7 +148,7 @@ def add_columns(job: Job) -> None:
 
 
 def optimize(job: Job) -> None:
-    """The same records in other files."""
+    """Merge: the same records in other files."""
     table = job.make(commits=4, interval=job.chance.choice([2, 10]))
     job.mark.step(job.mark.present, table.optimize)
     job.append(table, job.numbers(2))
@@ -156,8 +156,8 @@ def optimize(job: Job) -> None:
 
 
 def delete(job: Job) -> None:
-    """Records go, all of them or none."""
-    job.segment_bytes = 1 << 20  # so that something is left of most files
+    """Delete records, all of them or none."""
+    job.segment_bytes = 1 << 20  # so that most files keep some records
     table = job.make(commits=4, interval=job.chance.choice([2, 10]))
     for divisor in (5, 3, 2):
         gone = [number for number in job.mark.present if number % divisor == 0]
@@ -167,7 +167,7 @@ def delete(job: Job) -> None:
 
 
 def vacuum(job: Job) -> None:
-    """Files that nothing needs go, with commits before and after."""
+    """Vacuum files that nothing needs, with commits before and after."""
     table = job.make(commits=3, interval=job.chance.choice([2, 10]))
     for _ in range(2):
         job.mark.step(job.mark.present, lambda: table.optimize(full=True))
@@ -176,7 +176,7 @@ def vacuum(job: Job) -> None:
 
 
 def index(job: Job) -> None:
-    """Sidecars for a Delta table that somebody else wrote; then all of them anew."""
+    """Index a Delta table of another writer, then rebuild all sidecars."""
     for _ in range(2):
         numbers = job.numbers(3)
         write_deltalake(job.path, _foreign(numbers), mode="append")
@@ -185,13 +185,13 @@ def index(job: Job) -> None:
 
 
 def index_folder(job: Job) -> None:
-    """The same for a folder of Parquet files, which is never written to."""
+    """Like `index`, for a folder of Parquet files, which are never changed."""
     job.path.mkdir(parents=True)
     for place in range(2):
         numbers = job.numbers(3)
         file = job.path / f"part-{place}.parquet"
         pq.write_table(_foreign(numbers), file)
-        os.utime(file, ns=(LONG_AGO_NS, LONG_AGO_NS))  # a sidecar knows its data by the time, which the model does not
+        os.utime(file, ns=(LONG_AGO_NS, LONG_AGO_NS))  # sidecars identify their data by time, which is not modelled
         job.mark.present += numbers
     _index(job, is_folder=True)
 
@@ -211,9 +211,9 @@ def _index(job: Job, **more: Any) -> None:
 
 
 def stream(job: Job) -> None:
-    """What the driver of a stream does with a batch: what tasks sealed is committed under the number of the batch.
+    """Commit what tasks sealed under the number of a batch, as the driver of a stream does.
 
-    Each mark tells of the batch that Spark would repeat after a crash.
+    Each mark names the batch that Spark would repeat after a crash.
     """
     job.make(interval=3)
     for batch in range(5):
@@ -224,7 +224,7 @@ def stream(job: Job) -> None:
 
 
 def stream_batch(path: Path, batch: int, numbers: list[int]) -> None:
-    """The batch of a stream, unless it is in the table."""
+    """Write a batch of a stream, unless it is in the table already."""
     log = DeltaLog.open(open_table(path)._log.folder)
     last = log.transaction_version(APPLICATION)
     if last is not None and last >= batch:
@@ -247,7 +247,7 @@ JOBS: Final[dict[str, Callable[[Job], None]]] = {
 
 
 def main(folder: str, seed: str, *names: str) -> None:
-    """Run jobs, by default all, each in a folder of its own."""
+    """Run jobs, by default all, each in its own folder."""
     for name in names or JOBS:
         JOBS[name](Job(Path(folder) / name, int(seed)))
 

@@ -1,15 +1,15 @@
-"""What a power loss may leave of a folder: a small model of a file system, more forgetful than any real one.
+"""What a power loss may leave of a folder: a small model of a file system that loses more than any real one.
 
-A recording is a list of operations. Each is *pending* until a sync covers it, and what is pending when the power fails
-is kept or lost, each operation for itself:
+A recording is a list of operations. Each is *pending* until a sync covers it, and each operation that is pending when
+the power fails is kept or lost independently:
 
-* A change of a name (create, link, rename, remove, make a folder) is durable once its folder was synced after it.
-  Until then it is there or not. A rename within a folder happens as a whole; one from folder to folder is two changes,
-  a new name and the loss of the old one.
-* Bytes are durable once the file was synced after they were written. Until then all, none or some are there: the
-  beginning, the beginning with zeros up to the full size, or all but a hole of zeros.
+* A name change (create, link, rename, remove, make a folder) is durable once its folder is synced after it. Until then
+  it is there or not. A rename within a folder is atomic; one between folders is two changes, a new name and the removal
+  of the old one.
+* Bytes are durable once the file is synced after they were written. Until then all, none or some are there: the
+  start, the start with zeros up to the full size, or all but a hole of zeros.
 
-Syncing a file does not make its name durable, and syncing a name says nothing of the bytes behind it.
+Syncing a file does not make its name durable, and syncing a name does not make its bytes durable.
 """
 
 import random
@@ -19,12 +19,12 @@ from typing import Any, Final, TypeAlias
 
 NEVER: Final = 1 << 60
 Place: TypeAlias = tuple[int, str]
-"""A name in a folder, which is a number of a node."""
+"""The node number of a folder, and a name in it."""
 
 
 @dataclass(frozen=True)
 class NameChange:
-    """A name appears, goes, or moves; `node` is what it leads to."""
+    """A name appears, disappears or moves; `node` is what it refers to."""
 
     text: str
     node: int
@@ -42,7 +42,7 @@ class NameChange:
 
 @dataclass(frozen=True)
 class DataChange:
-    """Bytes are written to a file, or it is cut to `size` if that is given."""
+    """Bytes are written to a file, or it is truncated to `size` if that is given."""
 
     text: str
     node: int
@@ -53,7 +53,7 @@ class DataChange:
 
 @dataclass(frozen=True)
 class Sync:
-    """A file or folder is synced; only operations before the number `started` are sure to be covered."""
+    """A file or folder is synced; only operations before number `started` are certainly covered."""
 
     text: str
     node: int
@@ -62,7 +62,7 @@ class Sync:
 
 @dataclass(frozen=True)
 class Mark:
-    """The recorded program says something; `begin` makes everything before it durable."""
+    """A statement of the recorded program; `begin` makes everything before it durable."""
 
     said: Mapping[str, Any]
 
@@ -72,12 +72,12 @@ Operation: TypeAlias = NameChange | DataChange | Sync | Mark
 
 @dataclass(frozen=True)
 class Loss:
-    """What happened to the pending bytes of a file: `none` are there, `part` of them, or all but a `hole`.
+    """What is left of the pending bytes of a file.
 
     Attributes:
-        kind: ``none``, ``part``, ``zeros`` (a part, and zeros up to the size) or ``hole``.
-        start: how many of the pending bytes are there; of a hole, where it begins.
-        end: where a hole ends.
+        kind: ``none``, ``part``, ``zeros`` (a part, and zeros up to the size) or ``hole`` (all but a hole of zeros).
+        start: the number of pending bytes that are there; for a hole, its start.
+        end: the end of a hole.
     """
 
     kind: str
@@ -87,12 +87,12 @@ class Loss:
 
 @dataclass(frozen=True)
 class Crash:
-    """One moment and what was lost then.
+    """A moment, and what is lost then.
 
     Attributes:
-        length: operations that had happened.
-        names: numbers of changes of names that were lost.
-        data: files whose pending bytes are not all there.
+        length: the number of operations before it.
+        names: the numbers of the name changes that are lost.
+        data: the files that lose pending bytes.
     """
 
     length: int
@@ -100,14 +100,14 @@ class Crash:
     data: tuple[tuple[int, Loss], ...] = ()
 
     def alone(self) -> Iterator["Crash"]:
-        """Each thing that was lost, with everything else there."""
+        """Each loss alone, with everything else kept."""
         for name in sorted(self.names):
             yield Crash(self.length, frozenset({name}))
         for loss in self.data:
             yield Crash(self.length, data=(loss,))
 
     def without(self, other: "Crash") -> "Crash":
-        """The same moment, without what the other has lost."""
+        """The same moment, without the losses of the other crash."""
         return Crash(self.length, self.names - other.names, tuple(loss for loss in self.data if loss not in other.data))
 
 
@@ -120,8 +120,8 @@ class Disk:
     """A recorded run, and all that may be left of it.
 
     Attributes:
-        operations: in the order in which they happened; node 0 is the folder that was watched.
-        durable_at: for each operation, the length of the run from which on it is durable.
+        operations: in the order in which they happened; node 0 is the watched folder.
+        durable_at: the length of the run from which on each operation is durable.
     """
 
     operations: Sequence[Operation]
@@ -147,23 +147,23 @@ class Disk:
 
     @property
     def first(self) -> int:
-        """The shortest run of interest: the last beginning that was marked."""
+        """The shortest run of interest: up to the last mark with `begin`."""
         begins = [n for n, each in enumerate(self.operations) if isinstance(each, Mark) and each.said.get("begin")]
         return max(begins, default=-1) + 1
 
     @property
     def marks(self) -> list[int]:
-        """The moments of interest at which the program had just said something."""
+        """The moments of interest right after a mark."""
         numbers = range(max(self.first - 1, 0), len(self.operations))
         return [number + 1 for number in numbers if isinstance(self.operations[number], Mark)]
 
     def said(self, length: int) -> Mapping[str, Any]:
-        """What the program said last before this moment."""
+        """The last mark before this moment."""
         marks = [each.said for each in self.operations[:length] if isinstance(each, Mark)]
         return marks[-1] if marks else {}
 
     def without(self, number: int) -> "Disk":
-        """The same run with a sync that does nothing."""
+        """The same run with one sync disabled."""
         changed = list(self.operations)
         sync = changed[number]
         assert isinstance(sync, Sync)
@@ -171,7 +171,7 @@ class Disk:
         return Disk(changed)
 
     def pending(self, length: int) -> tuple[list[int], dict[int, int]]:
-        """Changes of names that may be lost, and files with the number of bytes that may be."""
+        """The name changes that may be lost, and the files with the number of bytes that may be lost."""
         names: list[int] = []
         data: dict[int, int] = {}
         for number in range(length):
@@ -188,7 +188,7 @@ class Disk:
         entries: dict[int, dict[str, int]] = {0: {}}
         losses = dict(crash.data)
         written: dict[int, bytearray] = {}
-        passed: dict[int, int] = {}  # pending bytes of a file so far
+        passed: dict[int, int] = {}  # pending bytes of each file so far
         for number in range(crash.length):
             operation = self.operations[number]
             if isinstance(operation, NameChange):
@@ -244,7 +244,7 @@ def _write(content: bytearray, change: DataChange, data: bytes) -> None:
 
 
 def _remainder(data: bytes, done: int, loss: Loss) -> bytes:
-    """What is left of some of a file's pending bytes; `done` came before them."""
+    """What is left of some pending bytes of a file, of which `done` came before."""
     if loss.kind == "hole":
         start, end = (min(max(place - done, 0), len(data)) for place in (loss.start, loss.end))
         return data[:start] + bytes(end - start) + data[end:]
@@ -263,7 +263,7 @@ def _walk(entries: dict[int, dict[str, int]], written: dict[int, bytearray], nod
 
 
 def crashes(disk: Disk, length: int, chance: random.Random, mixtures: int = 4) -> list[Crash]:
-    """The crashes of one moment that are worth a look: each loss alone, all but one, suffixes, mixtures by chance."""
+    """The crashes of one moment that are worth checking: each loss alone, all but one, suffixes, random mixtures."""
     names, data = disk.pending(length)
     worst = everything_lost(disk, length)
     found = [Crash(length), worst, Crash(length, data=worst.data)]
@@ -280,13 +280,13 @@ def crashes(disk: Disk, length: int, chance: random.Random, mixtures: int = 4) -
 
 
 def everything_lost(disk: Disk, length: int) -> Crash:
-    """The crash that loses all that it may."""
+    """The crash that loses everything that may be lost."""
     names, data = disk.pending(length)
     return Crash(length, frozenset(names), tuple((node, Loss("none")) for node in data))
 
 
 def losses(size: int, chance: random.Random) -> list[Loss]:
-    """What may happen to so many pending bytes."""
+    """The possible losses of `size` pending bytes."""
     if size < 2:
         return [Loss("none")]
     cut, other = chance.randrange(1, size), chance.randrange(1, size)

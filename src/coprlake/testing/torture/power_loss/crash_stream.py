@@ -1,8 +1,8 @@
-"""The run of a real stream: Spark takes files from a folder, and a power loss may hurt its checkpoint as well.
+"""Records a real stream: Spark reads files from a folder, and a power loss may damage its checkpoint as well.
 
-``python -m coprlake.testing.torture.power_loss.crash_stream FOLDER`` is recorded. Spark knows files by their paths, so
-a state is put back where it was recorded. There, with one more file in the folder, the stream is started again: every
-line of every file must be in the table once.
+``python -m coprlake.testing.torture.power_loss.crash_stream FOLDER`` is recorded. Spark identifies files by path, so a
+state is restored where it was recorded. There, with one more file in the folder, the stream is restarted: every line of
+every file must be in the table once.
 """
 
 import sys
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 JOB = "spark"
 LINES = 3
-"""Of each file."""
+"""The number of lines in each file."""
 
 
 def add_file(folder: Path, number: int) -> None:
-    """A file that is whole and on disk when it appears: that is up to whoever writes it."""
+    """Add a file that is complete and synced when it appears, which is the duty of its writer."""
     text = "".join(f"2024-06-01 00:00:{line:02d} file {number} line {line}\n" for line in range(LINES))
     outside = folder.with_name(f"unfinished-{number}")
     outside.write_text(text)
@@ -36,7 +36,7 @@ def add_file(folder: Path, number: int) -> None:
 
 
 def take(spark: "SparkSession", folder: Path) -> None:
-    """Let the stream take all files, and end."""
+    """Let the stream read all files and stop."""
     settings = StreamSettings(checkpoint=str(folder / "checkpoint"), once=True)
     query = lake.stream_folder(spark, folder / "files", folder / TABLE, settings)
     if not query.awaitTermination(60):
@@ -44,7 +44,7 @@ def take(spark: "SparkSession", folder: Path) -> None:
 
 
 def run_job(folder: Path) -> None:
-    """Two batches of one file each."""
+    """Stream two batches of one file each."""
     (folder / "files").mkdir(parents=True)
     create_table(folder / TABLE)
     mark = Marker(folder)
@@ -58,12 +58,12 @@ def run_job(folder: Path) -> None:
 
 
 def check_restart(spark: "SparkSession", folder: Path, files: list[int]) -> bool:
-    """Start the stream again after a power loss; whether Spark could read its checkpoint, of which it syncs nothing.
+    """Restart the stream after a power loss; return whether Spark could read its checkpoint, which it never syncs.
 
     Args:
         spark: a session.
         folder: the state.
-        files: those whose batch was acknowledged.
+        files: the files whose batch was acknowledged.
 
     Raises:
         CrashError: a line is missing or doubled.
@@ -73,7 +73,7 @@ def check_restart(spark: "SparkSession", folder: Path, files: list[int]) -> bool
     add_file(folder / "files", 9)
     try:
         take(spark, folder)
-    except Exception:  # whatever Spark says: it must have changed nothing
+    except Exception:  # whatever the error, Spark must have changed nothing
         _expect(folder, files)
         return False
     _expect(folder, [*present, 9], exactly=True)

@@ -1,4 +1,4 @@
-"""A run with a sync left out: a harness that does not notice would not notice a missing one either."""
+"""Runs with one sync left out, to prove that the harness would notice a missing sync."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ class Omission:
         disk: the run.
         text: the sync.
         is_needed: whether something that it covered may now be lost after an acknowledgement; if not, another sync
-            makes up for it in time.
-        covered: what it made durable.
-        crashes: what only the omission makes possible.
+            covers it in time.
+        covered: the operations that it made durable.
+        crashes: the crashes that only the omission makes possible.
     """
 
     disk: Disk
@@ -29,8 +29,7 @@ class Omission:
 def omissions(disk: Disk) -> Iterator[Omission]:
     """The run without each of its syncs, one at a time.
 
-    Crashes come at moments at which something was just acknowledged, and at the last moment before another sync makes
-    up for the one that is missing.
+    Crashes are placed right after an acknowledgement, and right before another sync covers for the missing one.
     """
     end, marks = len(disk.operations), set(disk.marks)
     for number in range(disk.first, end):

@@ -1,4 +1,4 @@
-"""Recording what a program does to a folder, with strace: every change of a name, every byte, every sync."""
+"""Records what a program does to a folder with strace: every name change, every byte, every sync."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from typing import Final
 from coprlake.testing.torture.power_loss.crash_model import DataChange, Mark, NameChange, Operation, Place, Sync
 
 MARKS: Final = "marks"
-"""A file of this name beside a table: each line that is appended to it, a JSON object, becomes a `Mark`."""
+"""The name of a file beside a table; each line appended to it, a JSON object, becomes a `Mark`."""
 
 _NAMES: Final = (
     "open openat creat rename renameat renameat2 link linkat unlink unlinkat rmdir mkdir mkdirat symlink symlinkat"
@@ -29,7 +29,7 @@ _DESCRIPTOR: Final = re.compile(r"^(\d+)<")
 
 
 class UnknownOperationError(Exception):
-    """The program did something to the folder that the model does not know."""
+    """The program did something to the folder that the model does not support."""
 
 
 def missing_strace() -> str | None:
@@ -41,13 +41,13 @@ def missing_strace() -> str | None:
 
 
 def record(command: Sequence[str], root: Path, trace: Path, seconds: float = 120) -> dict[str, list[Operation]]:
-    """Run a command and return what it did to each folder that is directly in `root`.
+    """Run a command and return what it did to each folder directly in `root`.
 
     Args:
-        command: what to run.
-        root: the folder that is watched; nothing is in it yet.
-        trace: where strace may write.
-        seconds: the time that the command may take.
+        command: the command.
+        root: the folder to watch; it must be empty.
+        trace: the file for the output of strace.
+        seconds: the time limit for the command.
     """
     calls = ",".join(f"{_NAMES} {_DATA} {_SYNCS} {_TASKS}".split())
     options = [
@@ -93,14 +93,14 @@ class _Call:
     paths: list[str] = field(default_factory=list)
 
     def folder(self, root: Path) -> str | None:
-        """The folder in `root` that it is about."""
+        """The folder in `root` that the call refers to."""
         prefix = f"{root}/"
         within = [path for path in self.paths if path.startswith(prefix)]
         return within[0][len(prefix) :].partition("/")[0] if within else None
 
 
 def _calls(lines: Iterable[str], root: Path) -> Iterator[_Call]:
-    """Calls about the root, and those that make threads; in the order in which they ended."""
+    """The calls that refer to the root, and those that create threads, in the order in which they ended."""
     sign = _hex(str(root))
     unfinished: dict[str, tuple[int, str]] = {}
     for number, raw in enumerate(lines):
@@ -137,7 +137,7 @@ _ANNOTATED: Final = re.compile(r"(?:AT_FDCWD|\d+)<((?:\\x[0-9a-f]{2})+)>(\(delet
 
 
 def _paths(name: str, arguments: str) -> Iterator[str]:
-    """The paths of a call: of the descriptor it works on, or the names it is given, made absolute."""
+    """The paths of a call: that of its descriptor, or its path arguments, made absolute."""
     if name in _DATA.split() or name in _SYNCS.split():
         if name == "truncate":
             yield _path(_TEXT.findall(arguments)[0][0])
@@ -154,7 +154,7 @@ def _paths(name: str, arguments: str) -> Iterator[str]:
 
 
 def _processes(calls: Sequence[_Call]) -> dict[int, int]:
-    """The process of each thread: those that share descriptors."""
+    """The process of each thread; threads of a process share descriptors."""
     parents = {call.result: call.process for call in calls if "CLONE_FILES" in call.arguments}
     found = {}
     for thread in parents:
@@ -175,7 +175,7 @@ class _Open:
 
 
 class _Run:
-    """Turns calls into operations on nodes, keeping the folder as the program sees it."""
+    """Turns calls into operations on nodes, and tracks the folder as the program sees it."""
 
     def __init__(self, root: Path) -> None:
         self.operations: list[Operation] = []
@@ -184,11 +184,11 @@ class _Run:
         self._folders = {0}
         self._next = 1
         self._open: dict[tuple[int, int], _Open] = {}
-        self._ends: list[int] = []  # for each operation the line at which it had ended
+        self._ends: list[int] = []  # the line at which each operation ended
         self._marks = ""
 
     def add(self, call: _Call) -> None:
-        """Take the next call."""
+        """Add the next call."""
         kind = call.name
         if kind in ("open", "openat", "creat"):
             self._add_open(call)
@@ -216,7 +216,7 @@ class _Run:
         elif kind == "mmap":
             if "MAP_SHARED" in call.arguments and "PROT_WRITE" in call.arguments:
                 raise UnknownOperationError(f"{call.paths[0]} is written through a mapping")
-        elif kind not in _TASKS.split() and kind != "sync_file_range":  # which promises nothing of names
+        elif kind not in _TASKS.split() and kind != "sync_file_range":  # which promises nothing about names
             raise UnknownOperationError(f"{kind} {call.paths}")
 
     def _append(self, operation: Operation, call: _Call) -> None:
@@ -272,7 +272,7 @@ class _Run:
         is_folder = node in self._folders
         if gone[0] == target[0]:
             self._append(NameChange(f"rename {old} to {new}", node, gone, target, is_folder), call)
-        else:  # each folder is synced for itself
+        else:  # each folder is synced separately
             self._append(NameChange(f"rename {old} to {new}", node, None, target, is_folder), call)
             self._append(NameChange(f"remove {old}, which was renamed", node, gone, None, is_folder), call)
 
@@ -308,7 +308,7 @@ class _Run:
         self._append_data(DataChange(f"write {name}", opened.node, offset, data), call)
 
     def _append_data(self, change: DataChange, call: _Call) -> None:
-        """One write that goes on where the last operation ended is a part of it."""
+        """Add a write; merge it into the last operation if it continues where that ended."""
         last = self.operations[-1] if self.operations else None
         if (
             isinstance(last, DataChange)
