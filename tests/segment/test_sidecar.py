@@ -20,7 +20,7 @@ from coprlake.tokens.rules import PAPER_VERSION
 pytestmark = pytest.mark.kernels
 
 ROOT = Path(__file__).parent.parent.parent
-GOLDEN = ROOT / "tests" / "golden" / "sidecar-1.0.copr"
+GOLDEN = ROOT / "tests" / "sketch" / "golden" / "sidecar-1.0.copr"
 DESCRIBED = Description("x.parquet", 4711, 30, 3, 4096, {"content": "grams", "source": "values"}, ["timestamp"])
 
 
