@@ -14,6 +14,8 @@ from coprlake.sketch.sealing import encode
 from coprlake.tokens.required_tokens import contains_tokens, term_tokens
 from coprlake.tokens.scanner import BatchScanner
 
+pytestmark = pytest.mark.slow
+
 SMALL = ["--megabytes", "1", "--queries", "4"]
 
 

@@ -26,6 +26,8 @@ from benchmarks.stores.dictionary.reading import Group, OpenGroup
 from coprlake.generator import generate
 from coprlake.testing.naive import contains, matches_term
 
+pytestmark = pytest.mark.slow
+
 QUICK = ("ScanStore", "CoprStore", "CscStore", "CscTwoStore", "BloomStore", "DictionaryStore")
 """Stores of which a new one costs nothing: they are tried with more."""
 ODD_SIZES = (1, 777, 3, 2048, 1, 1, 4999)

@@ -9,6 +9,8 @@ import pytest
 from benchmarks import substrings
 from benchmarks.figures import SUBSTRINGS, substrings_table
 
+pytestmark = pytest.mark.slow
+
 SMALL = ["--queries", "4", "--rounds", "1"]
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from benchmarks import demo, intake, signature_bits, sketch, store
 
+pytestmark = pytest.mark.slow
+
 PROMISED = {
     "raw_bytes", "zstd3_seconds", "index_seconds", "seal_seconds", "distinct_tokens", "bits_per_token",
     "overhead_percent", "absent_probes_per_second", "single_probe_microseconds", "error_rate",
@@ -31,7 +33,6 @@ def test_the_sketch_benchmark_prints_for_people(capsys: pytest.CaptureFixture[st
     assert "overhead_percent" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_the_demo_misses_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert demo.main(["--megabytes", "3", "--folder", str(tmp_path / "demo")]) == 0
     out = capsys.readouterr().out

@@ -401,6 +401,7 @@ def on_terminal(*arguments: object) -> str:
     return shown.decode().replace("\r\n", "\n")
 
 
+@pytest.mark.slow
 def test_on_a_terminal_there_is_a_table_in_colour_and_series_are_drawn(logs: Path) -> None:
     shown = on_terminal("fetch logs | sort timestamp | limit 1 | fields timestamp, loglevel, content", logs)
     assert "\x1b[31;1mERROR\x1b[0m" in shown
@@ -408,6 +409,7 @@ def test_on_a_terminal_there_is_a_table_in_colour_and_series_are_drawn(logs: Pat
     assert re.search("[▇█]{4}", on_terminal("fetch logs | makeTimeseries count(), interval:15m", logs))
 
 
+@pytest.mark.slow
 def test_nothing_but_the_answer_is_printed_after_our_own_functions_ran(logs: Path) -> None:
     result = program(
         'fetch logs | filter matchesPhrase(content, "ann") | parse content, "LD:what INT:n" | limit 1', logs

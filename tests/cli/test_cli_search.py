@@ -500,6 +500,7 @@ def test_a_bad_expression_is_an_error_of_the_user(run: Run, records: Path) -> No
     assert result.stderr.startswith("coprlake: error: bad regular expression")
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_ends_it_quietly(logs: Path) -> None:
     for output in ("lines", "json", "table"):
         command = [sys.executable, "-m", "coprlake.cli.main", "search", "e", str(logs / "table"), "-o", output]
@@ -523,6 +524,7 @@ def test_search_loads_only_what_it_needs(records: Path) -> None:
     assert result.stdout == "1\nset()\n"
 
 
+@pytest.mark.slow
 def test_exit_codes_of_the_real_program(records: Path, tmp_path: Path) -> None:
     assert program("search", "disk", records).returncode == 0
     assert program("search", "nowhere", records).returncode == 1

@@ -144,6 +144,7 @@ OPTIONS = st.builds(
 TARGETS = st.sampled_from([1, 1, 7, 20, 50, 100, 200])
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     data=st.one_of(

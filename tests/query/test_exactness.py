@@ -304,6 +304,7 @@ def confused(table: Table, narrows: Necessary, decides: Exact, options: SearchOp
 """
 
 
+@pytest.mark.slow
 def test_mypy_rejects_every_confusion(tmp_path: Path) -> None:
     file = tmp_path / "confused.py"
     file.write_text(CONFUSED)

@@ -128,6 +128,7 @@ def footer_of(table: pa.Table) -> bytes:
     return data[-8 - int.from_bytes(data[-8:-4], "little") : -8]
 
 
+@pytest.mark.slow
 def test_any_bytes_leave_the_numbers_unknown_or_read() -> None:
     draw, sound = random.Random(6), footer_of(records(7, 30))
     survivors = 0
@@ -150,6 +151,7 @@ def test_deep_nesting_is_given_up() -> None:
     assert np.all(column_chunks(wide, 0, 1)["codec"] == UNKNOWN)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="a thousand footers take too long")
 def test_damaged_size_statistics_end_no_process(tmp_path: Path) -> None:

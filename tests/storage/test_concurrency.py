@@ -103,6 +103,7 @@ def _delete_in_process(path: str, rounds: int) -> None:
         table.delete(one_of("id", range(1_000_000 + number * 10, 1_000_000 + number * 10 + 5)))
 
 
+@pytest.mark.slow
 def test_processes_append_at_once(tmp_path: Path) -> None:
     create_table(tmp_path / "table")
     context = multiprocessing.get_context("spawn")
@@ -117,6 +118,7 @@ def test_processes_append_at_once(tmp_path: Path) -> None:
     assert ids(open_table(tmp_path / "table")) == [*range(150), *range(1000, 1150)]
 
 
+@pytest.mark.slow
 def test_appenders_an_optimizer_and_a_deleter_in_processes(tmp_path: Path) -> None:
     path = str(tmp_path / "table")
     table = create_table(path, partition_by=None)

@@ -26,6 +26,8 @@ from coprlake.testing.chosen_faults import (
     record,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def mortals() -> Iterator[Mortals]:

@@ -302,6 +302,7 @@ def test_another_engine_may_delete_from_our_table(tmp_path: Path) -> None:
     assert table.verify(deep=True).is_sound
 
 
+@pytest.mark.slow
 def test_many_commits_make_checkpoints(tmp_path: Path) -> None:
     table = create_table(tmp_path / "table", partition_by=None)
     for number in range(103):

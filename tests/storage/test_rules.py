@@ -236,7 +236,7 @@ def test_the_command_has_the_rules(tmp_path: Path) -> None:
     run("index", place, "--rebuild", "--rules", "winnowed")
     told = json.loads(run("info", place, "--json"))
     assert (told["rules"], list(told["segments_by_rules"])) == ("paper", ["winnowed"])
-    assert "by winnowed" in run("info", place)
+    assert "with winnowed" in run("info", place)
     refused = CliRunner().invoke(cli, ["ingest", str(log), "--into", str(place), "--rules", "winnowed"])
     assert refused.exit_code == 2
-    assert "indexed by --rules paper" in refused.output
+    assert "indexes new segments with --rules paper" in refused.output

@@ -24,6 +24,8 @@ from coprlake.testing.torture.power_loss.crash_model import (
 from coprlake.testing.torture.power_loss.omissions import Omission, omissions
 from coprlake.testing.torture.power_loss.recording import missing_strace, parse
 
+pytestmark = pytest.mark.slow
+
 SEED = 13
 STATES = 250
 HARMLESS = "_last_checkpoint"
@@ -133,7 +135,6 @@ def disks(scratch: Path) -> dict[str, Disk]:
     return record_jobs(SEED, scratch)
 
 
-@pytest.mark.slow
 @without_strace
 def test_a_power_loss_costs_nothing_that_was_acknowledged(disks: dict[str, Disk], scratch: Path) -> None:
     checker = Checker(scratch / "states", Outcome(), SEED)

@@ -14,6 +14,8 @@ from coprlake.testing.torture import faults
 from coprlake.testing.torture.deaths.lives import LATE, LINK, READ, RENAME, SYNC, Ended, Fault, Lives
 from coprlake.testing.torture.outcome import Outcome
 
+pytestmark = pytest.mark.slow
+
 DELETES_TOO_MUCH = """
 from coprlake.segment.sidecar import sidecar_name
 from coprlake.storage.log.delta_log import DeltaLog
@@ -46,7 +48,6 @@ def check(outcome: Outcome) -> None:
     assert not outcome.failures, "\n".join(map(str, outcome.failures))
 
 
-@pytest.mark.slow
 def test_faults_cost_nothing_and_are_clear(tmp_path: Path) -> None:
     outcome = faults.run(23, 120, tmp_path, cases=40)
     check(outcome)
@@ -148,7 +149,6 @@ def test_a_search_that_hides_what_it_missed_is_noticed(tmp_path: Path) -> None:
     assert any("no word of it" in what for what in found), found
 
 
-@pytest.mark.slow
 def test_a_commit_that_looks_for_no_conflict_is_noticed(tmp_path: Path) -> None:
     outcome = faults.run(9, 240, tmp_path, cases=100, setup=NO_CONFLICTS, enough=1, kinds=["crowd"])
     assert outcome.failures
