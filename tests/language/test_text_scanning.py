@@ -36,7 +36,7 @@ def naive_distance(left: str, right: str) -> int:
 @pytest.mark.parametrize("backwards", [False, True], ids=["first", "last"])
 @given(rows=ROWS)
 def test_where_a_part_is(backwards: bool, rows: list[tuple[str | None, str | None, int | None]]) -> None:
-    texts, parts, froms = ([row[side] for row in rows] for side in range(3))
+    texts, parts, froms = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
     found = index_of(column(texts), column(parts), pa.array(froms, pa.int64()), backwards)
     assert found.to_pylist() == [
         None if text is None or part is None or start is None else naive_index(text, part, start, backwards)
