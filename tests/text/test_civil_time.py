@@ -14,12 +14,11 @@ from coprlake.text.civil_time import (
     DAY_NAMES,
     MONTH_NAMES,
     NO_DATE,
-    SHORT_NAME,
-    WHOLE_NAME,
     date_micros,
     latest_date,
     month_at,
     name_at,
+    weekday_at,
 )
 
 pytestmark = pytest.mark.kernels
@@ -63,16 +62,22 @@ def test_the_year_of_a_date_without_one(year: int, back: int, day: tuple[int, in
     assert latest_date(year - back, year, *day, clock, latest) == wanted
 
 
-@pytest.mark.parametrize("whole", [False, True], ids=["short", "whole"])
-def test_names(whole: bool) -> None:
+def test_names() -> None:
     for names, table in ((calendar.month_name[1:], MONTH_NAMES), (calendar.day_name, DAY_NAMES)):
         for number, name in enumerate(names, 1):
-            text = name if whole else name[:3]
-            for written in (text, text.lower(), text.upper()):
-                data = array(f"x{written}.")
-                wanted = (number, 1 + len(text))
-                assert name_at(data, 1, len(data), table, WHOLE_NAME if whole else SHORT_NAME) == wanted
-                assert name_at(data, 1, len(text), table, WHOLE_NAME if whole else SHORT_NAME) == (0, -1), "cut"
-                if table is MONTH_NAMES:
-                    assert month_at(data, 1, len(data)) == number
-    assert month_at(array("Jax"), 0, 3) == month_at(array("Ja"), 0, 2) == 0
+            for text in (name, name.lower(), name.upper()):
+                data = array(f"x{text}.")
+                assert name_at(data, 1, len(data), table) == (number, 1 + len(name))
+                assert name_at(data, 1, len(name), table) == (0, -1), "cut"
+
+
+def test_abbreviations() -> None:
+    for names, number_at in ((calendar.month_abbr[1:], month_at), (calendar.day_abbr, weekday_at)):
+        for number, name in enumerate(names, 1):
+            for text in (name, name.lower(), name.upper()):
+                data = array(f"x{text}.")
+                assert number_at(data, 1, len(data)) == number
+                assert number_at(data, 1, len(name)) == 0, "cut"
+                assert number_at(data, 0, len(data)) == 0
+    assert month_at(array("x aUg"), 2, 5) == 8
+    assert month_at(array("Jax"), 0, 3) == 0

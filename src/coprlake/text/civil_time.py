@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from coprlake.kernel import U8Array, i64, kernel
+from coprlake.kernel import I64Array, U8Array, i64, kernel
 from coprlake.text.byte_classes import CASE_BIT
 from coprlake.text.calendar_names import DAYS, MONTHS
 
@@ -15,20 +15,27 @@ DAY_MICROS: Final = 86_400_000_000
 NO_DATE: Final = -(1 << 62)
 """What stands for a day that does not exist."""
 
-SHORT_NAME, WHOLE_NAME = 3, 12
-"""How many letters of a name `name_at` looks at: those of its abbreviation, or all."""
-
+SHORT_NAME_BYTES: Final = 3
+_NAME_WIDTH: Final = 12
 _MONTH_DAYS: Final = np.array([31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
 
 
 def _padded(names: list[str]) -> U8Array:
-    lower = b"".join(name.lower().encode().ljust(WHOLE_NAME, b"\0") for name in names)
-    return np.frombuffer(lower, np.uint8).reshape(-1, WHOLE_NAME)
+    lower = b"".join(name.lower().encode().ljust(_NAME_WIDTH, b"\0") for name in names)
+    return np.frombuffer(lower, np.uint8).reshape(-1, _NAME_WIDTH)
+
+
+def _short_keys(names: list[str]) -> I64Array:
+    """The first three letters of each name as one number."""
+    return np.array([int.from_bytes(name[:SHORT_NAME_BYTES].lower().encode()) for name in names], np.int64)
 
 
 MONTH_NAMES: Final = _padded(MONTHS)
 DAY_NAMES: Final = _padded(DAYS)
 """Names as `name_at` takes them: in lower case, filled up with zeros."""
+
+_SHORT_MONTHS: Final = _short_keys(MONTHS)
+_SHORT_DAYS: Final = _short_keys(DAYS)
 
 
 @kernel
@@ -66,14 +73,11 @@ def latest_date(first_year: int, last_year: int, month: int, day: int, clock: in
 
 
 @kernel
-def name_at(data: U8Array, at: int, end: int, names: U8Array, most: int) -> tuple[int, int]:
-    """The number of the name at a place, from 1 on, in any case, and where it ends; 0 and -1 if there is none.
-
-    Of each name, the first `most` letters count.
-    """
+def name_at(data: U8Array, at: int, end: int, names: U8Array) -> tuple[int, int]:
+    """The number of the name at a place, from 1 on, in any case, and where it ends; 0 and -1 if there is none."""
     for name in range(len(names)):
         i = 0
-        while i < most and i < WHOLE_NAME and names[name, i] != 0:
+        while i < _NAME_WIDTH and names[name, i] != 0:
             if at + i >= end or (i64(data[at + i]) | CASE_BIT) != names[name, i]:
                 break
             i += 1
@@ -83,7 +87,30 @@ def name_at(data: U8Array, at: int, end: int, names: U8Array, most: int) -> tupl
 
 
 @kernel
+def _short_key_at(data: U8Array, at: int) -> int:
+    """Three letters in lower case as one number."""
+    return (i64(data[at]) | CASE_BIT) << 16 | (i64(data[at + 1]) | CASE_BIT) << 8 | i64(data[at + 2]) | CASE_BIT
+
+
+@kernel
 def month_at(data: U8Array, at: int, end: int) -> int:
     """The month whose abbreviation is at `at`, in any case, 1 to 12, or 0."""
-    month, _ = name_at(data, at, end, MONTH_NAMES, SHORT_NAME)
-    return month
+    if at + SHORT_NAME_BYTES > end:
+        return 0
+    key = _short_key_at(data, at)
+    for month in range(12):
+        if _SHORT_MONTHS[month] == key:
+            return month + 1
+    return 0
+
+
+@kernel
+def weekday_at(data: U8Array, at: int, end: int) -> int:
+    """The day of the week whose abbreviation is at `at`, in any case, 1 (Monday) to 7, or 0."""
+    if at + SHORT_NAME_BYTES > end:
+        return 0
+    key = _short_key_at(data, at)
+    for day in range(7):
+        if _SHORT_DAYS[day] == key:
+            return day + 1
+    return 0

@@ -14,11 +14,12 @@ from coprlake.text.civil_time import (
     MONTH_NAMES,
     NO_DATE,
     SECOND_MICROS,
-    SHORT_NAME,
-    WHOLE_NAME,
+    SHORT_NAME_BYTES,
     date_micros,
     latest_date,
+    month_at,
     name_at,
+    weekday_at,
 )
 from coprlake.text.numbers import digits_at, fraction_micros_at
 from coprlake.text.zones import is_utc_at, offset_at
@@ -68,12 +69,15 @@ def moment_at(code: Code, pc: int, data: U8Array, at: int, end: int, out: I64Arr
                 if at + i >= end or data[at + i] != code.pool[text + i]:
                     return -1
             at += size
-        elif kind == formats.MONTH_NAME or kind == formats.MONTH_FULL_NAME:
-            most = WHOLE_NAME if kind == formats.MONTH_FULL_NAME else SHORT_NAME
-            month, at = name_at(data, at, end, MONTH_NAMES, most)
-        elif kind == formats.DAY_NAME or kind == formats.DAY_FULL_NAME:
-            most = WHOLE_NAME if kind == formats.DAY_FULL_NAME else SHORT_NAME
-            number, at = name_at(data, at, end, DAY_NAMES, most)
+        elif kind == formats.MONTH_NAME:
+            month = month_at(data, at, end)
+            at = at + SHORT_NAME_BYTES if month > 0 else -1
+        elif kind == formats.MONTH_FULL_NAME:
+            month, at = name_at(data, at, end, MONTH_NAMES)
+        elif kind == formats.DAY_NAME:
+            at = at + SHORT_NAME_BYTES if weekday_at(data, at, end) > 0 else -1
+        elif kind == formats.DAY_FULL_NAME:
+            number, at = name_at(data, at, end, DAY_NAMES)
         elif kind == formats.ZONE:
             east, at = _zone_at(data, at, end)
         elif kind == formats.FRACTION:

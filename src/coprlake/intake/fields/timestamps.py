@@ -30,7 +30,6 @@ from coprlake.intake.fields.timestamp_layouts import (
 from coprlake.kernel import I64Array, U8Array, i64, kernel
 from coprlake.text.byte_classes import BLANK, DOT, is_digit
 from coprlake.text.civil_time import DAY_MICROS, MINUTE_MICROS, SECOND_MICROS, month_at
-from coprlake.text.numbers import digits_end
 
 WINDOW_BYTES: Final = 64
 """A timestamp begins within so many bytes of its line."""
@@ -67,6 +66,15 @@ class Stamps(NamedTuple):
 
 
 @kernel
+def _digit_count(data: U8Array, i: int, end: int) -> int:
+    """How many digits are at `i`, up to one more than a timestamp can have in a row."""
+    count = 0
+    while i + count < end and count < _MOST_DIGITS and is_digit(data[i + count]):
+        count += 1
+    return count
+
+
+@kernel
 def _is_epoch_place(data: U8Array, start: int, i: int, digits: int, end: int) -> bool:
     """At the start of the line, perhaps in a bracket; or behind one word and before the date (BGL, Thunderbird)."""
     if i <= start + 1:
@@ -91,7 +99,7 @@ def timestamp_at(data: U8Array, start: int, i: int, end: int, memory: I64Array) 
         if i <= start + 1 and (letter == 73 or letter == 87 or letter == 69 or letter == 70):
             return glog_at(data, i, end, memory)
         return 0, NONE, i
-    digits = digits_end(data, i, min(end, i + _MOST_DIGITS)) - i
+    digits = _digit_count(data, i, end)
     if digits == 4:
         return iso_at(data, i, end)
     if digits <= 2:
