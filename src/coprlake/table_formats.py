@@ -15,7 +15,7 @@ ICEBERG_FOLDER: Final = "metadata"
 _ICEBERG_ENDINGS: Final = (".metadata.json", ".metadata.json.gz")
 
 
-class Found(NamedTuple):
+class FoundTable(NamedTuple):
     """A table of some format, and its folder."""
 
     format: str

@@ -23,7 +23,7 @@ from coprlake.cli.options.engine import Engine
 from coprlake.cli.options.query_options import Terms
 from coprlake.cli.shell.command_list import commands, parameters
 from coprlake.cli.shell.completing import Vocabulary, proposals
-from coprlake.cli.shell.dialog import Leave, Session
+from coprlake.cli.shell.dialog import Leave, ShellSession
 from coprlake.cli.shell.help_pages import help_text
 from coprlake.cli.shell.known_fields import attributes_seen, fields_of, values_seen
 from coprlake.cli.shell.query_words import classes, is_complete, split
@@ -68,8 +68,8 @@ def table(logs: Path) -> Table:
 
 
 @pytest.fixture
-def session(table: Table) -> Iterator[Session]:
-    made = Session(table, Terms(), Engine("duckdb"), limit=5)
+def session(table: Table) -> Iterator[ShellSession]:
+    made = ShellSession(table, Terms(), Engine("duckdb"), limit=5)
     yield made
     made.close()
 
@@ -173,7 +173,7 @@ def test_every_word_has_its_colour_and_nothing_is_lost() -> None:
 
 
 def test_a_query_is_answered_with_a_line_of_what_it_took(
-    session: Session, capfdbinary: pytest.CaptureFixture[bytes]
+    session: ShellSession, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     session.run("fetch logs | fields content")
     out, err = capfdbinary.readouterr()
@@ -181,7 +181,7 @@ def test_a_query_is_answered_with_a_line_of_what_it_took(
     assert re.fullmatch(rb"5 rows \(there are more\), .*, 0 of 1 segment skipped.*; \\limit N shows more\n", err)
 
 
-def test_orders_change_the_session(session: Session) -> None:
+def test_orders_change_the_session(session: ShellSession) -> None:
     session.run("\\limit 7")
     session.run("\\timing off")
     session.run("\\engine spark")
@@ -192,19 +192,21 @@ def test_orders_change_the_session(session: Session) -> None:
 
 
 @pytest.mark.parametrize("order", ["\\limit x", "\\timing maybe", "\\engine dask", "\\unknown", "help nothing"])
-def test_an_order_that_makes_no_sense_is_told(session: Session, order: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_order_that_makes_no_sense_is_told(
+    session: ShellSession, order: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     session.run(order)
     assert session.failures == 1
     assert "error:" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("order", ["\\q", "exit", "QUIT", "quit;"])
-def test_leaving(session: Session, order: str) -> None:
+def test_leaving(session: ShellSession, order: str) -> None:
     with pytest.raises(Leave):
         session.run(order)
 
 
-def test_explain_and_fields(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_and_fields(session: ShellSession, capsys: pytest.CaptureFixture[str]) -> None:
     session.run(f"explain {COUNT}")
     assert "SQL of DuckDB" in capsys.readouterr().out
     session.run("\\fields")
@@ -216,7 +218,7 @@ def test_explain_and_fields(session: Session, capsys: pytest.CaptureFixture[str]
 
 
 def test_an_interrupt_stops_the_query_and_not_the_shell(
-    session: Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    session: ShellSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for raised in (KeyboardInterrupt(), RuntimeError("Query interrupted")):
 

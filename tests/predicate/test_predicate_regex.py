@@ -14,7 +14,7 @@ from coprlake.predicate.patterns.literals import (
     NO_REQUIREMENT,
     AllOf,
     AnyOf,
-    Piece,
+    LiteralPiece,
     Requirement,
     literals_to_look_for,
     pieces_of,
@@ -36,13 +36,13 @@ def found_by_re2(pattern: str, text: str) -> bool:
 
 def is_there(requirement: Requirement, text: str) -> bool:
     """Whether a text has what is required of it."""
-    if isinstance(requirement, Piece):
+    if isinstance(requirement, LiteralPiece):
         return _has_piece(requirement, text.encode().lower())
     combine = all if isinstance(requirement, AllOf) else any
     return combine(is_there(part, text) for part in requirement.parts)
 
 
-def _has_piece(piece: Piece, line: bytes) -> bool:
+def _has_piece(piece: LiteralPiece, line: bytes) -> bool:
     sought = piece.text.encode().lower()
     for match in re.finditer(b"(?=" + re.escape(sought) + b")", line):
         start, end = match.start(), match.start() + len(sought)
@@ -148,9 +148,9 @@ def test_what_is_not_understood_is_run_as_it_is(pattern: str) -> None:
     assert required_literals(parsed.tree) == NO_REQUIREMENT
 
 
-def piece(text: str, ends: str = "<>") -> Piece:
+def piece(text: str, ends: str = "<>") -> LiteralPiece:
     """A piece whose ends are open where there is an arrow."""
-    return Piece(text, "<" in ends, ">" in ends)
+    return LiteralPiece(text, "<" in ends, ">" in ends)
 
 
 @pytest.mark.parametrize(

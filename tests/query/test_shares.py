@@ -24,7 +24,7 @@ from coprlake.predicate.predicates import EVERYTHING, NOTHING, Predicate
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import FOREVER
 from coprlake.query.report import SearchReport
-from coprlake.query.shares import Piece, Share, SharePlan, divide, plan, read_share
+from coprlake.query.shares import FilePiece, Share, SharePlan, divide, plan, read_share
 from coprlake.query.time_bounds import microseconds
 from coprlake.records import CONTENT, DAY, SOURCE, TIMESTAMP
 from coprlake.segment.mutable import SegmentOptions
@@ -119,7 +119,7 @@ def entry(name: str, data_bytes: int) -> SegmentEntry:
 
 
 @st.composite
-def some_pieces(draw: st.DrawFn) -> list[Piece]:
+def some_pieces(draw: st.DrawFn) -> list[FilePiece]:
     """Files of all sizes: with few or many batches, or with a number of batches that nobody knows."""
     pieces = []
     for number in range(draw(st.integers(0, 12))):
@@ -129,14 +129,14 @@ def some_pieces(draw: st.DrawFn) -> list[Piece]:
         known = draw(st.booleans())
         share = math.ceil(size * len(batches) / count) if known else size
         pieces.append(
-            Piece(entry(str(number), size), batches if known else None, count if known else 0, data_bytes=share)
+            FilePiece(entry(str(number), size), batches if known else None, count if known else 0, data_bytes=share)
         )
     return pieces
 
 
 @settings(max_examples=100)
 @given(some_pieces(), st.sampled_from([1, 7, 100, 2500, 1 << 30]))
-def test_groups_are_of_about_the_same_size(pieces: list[Piece], share_bytes: int) -> None:
+def test_groups_are_of_about_the_same_size(pieces: list[FilePiece], share_bytes: int) -> None:
     groups = divide(pieces, share_bytes)
     total = sum(piece.data_bytes for piece in pieces)
     even = math.ceil(total / max(1, math.ceil(total / share_bytes)))

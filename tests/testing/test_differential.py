@@ -14,7 +14,7 @@ from coprlake.predicate.narrowing import required
 from coprlake.predicate.predicates import And, Compare, Contains, Equals, Exists, Not, OneOf, Or, Regex, Term
 from coprlake.segment.sealed import SealedSegment
 from coprlake.testing.torture import differential
-from coprlake.testing.torture.answers.answer_comparing import Asked
+from coprlake.testing.torture.answers.answer_comparing import SearchCase
 from coprlake.testing.torture.answers.oracle import answer, is_in_time
 from coprlake.testing.torture.answers.plain_rows import Moment, plain_rows
 from coprlake.testing.torture.answers.plain_sql import NoSqlError, PlainTable
@@ -157,7 +157,7 @@ def test_plain_sql_says_only_what_it_can_say_exactly(tmp_path: Path) -> None:
 
 def test_the_smallest_case_is_found() -> None:
     data = pa.table({"id": range(40), "a": range(40), "b": ["x"] * 40})
-    asked = Asked(And((Contains("x"), Or((Equals("a", 7), Term("y"))))), since=5)
+    asked = SearchCase(And((Contains("x"), Or((Equals("a", 7), Term("y"))))), since=5)
 
     def fails(smaller: pa.Table, question: Any) -> str | None:
         has_seven = 7 in smaller.column("id").to_pylist() and "a" in smaller.schema.names
@@ -165,7 +165,7 @@ def test_the_smallest_case_is_found() -> None:
 
     small, question, problem = shrunk(data, asked, fails, 20.0)
     assert small.to_pydict() == {"id": [7], "a": [7]}
-    assert question == Asked(Equals("a", 7))
+    assert question == SearchCase(Equals("a", 7))
     assert problem == "wrong"
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coprlake.kernel import U8Array
-from coprlake.text.numbers import (
+from coprlake.text.digits import (
     digit_of,
     digits_at,
     digits_end,

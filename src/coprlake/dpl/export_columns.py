@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coprlake.dpl.compiling.export_layout import KEY, VALUE, Column
-from coprlake.dpl.compiling.program import Program
+from coprlake.dpl.compiling.program import PatternProgram
 from coprlake.dpl.running.machine import INEXACT, MATCH, Events
 from coprlake.dpl.span_strings import strings_of
 from coprlake.kernel import I64Array, U8Array
@@ -39,7 +39,9 @@ class Columns:
     With `all_matches`, table 0 has a row for each match.
     """
 
-    def __init__(self, program: Program, data: U8Array, events: Events, row_count: int, *, all_matches: bool) -> None:
+    def __init__(
+        self, program: PatternProgram, data: U8Array, events: Events, row_count: int, *, all_matches: bool
+    ) -> None:
         self._data = data
         self._events = events
         sites = program.sites

@@ -21,7 +21,7 @@ from coprlake.text.civil_time import DAY_MICROS
 from coprlake.text.text_types import is_text
 
 
-class _Found(NamedTuple):
+class _MatchedTexts(NamedTuple):
     """The result of a run over a column. The last event is a placeholder that rows without an event point to."""
 
     data: U8Array
@@ -55,7 +55,7 @@ def _trimmed(events: Events, count: int) -> Events:
     )
 
 
-def _run(pattern: Pattern, texts: pa.Array, mode: int) -> _Found:
+def _run(pattern: Pattern, texts: pa.Array, mode: int) -> _MatchedTexts:
     if not (is_text(texts.type) or pa.types.is_null(texts.type)):
         raise UsageError(f"patterns are matched with strings, not with {texts.type}")
     views = view_strings(texts)
@@ -80,7 +80,7 @@ def _run(pattern: Pattern, texts: pa.Array, mode: int) -> _Found:
     events.rows[count] = events.starts[count] = events.stops[count] = events.values[count] = 0
     events.sites[count] = len(program.sites)
     null_rows = valid == 0 if len(valid) else np.zeros(row_count, np.bool_)
-    return _Found(data, starts, null_rows, matched, _trimmed(events, count + 1))
+    return _MatchedTexts(data, starts, null_rows, matched, _trimmed(events, count + 1))
 
 
 def _joined(texts: Any) -> pa.Array:
@@ -139,7 +139,7 @@ def parse_all(pattern: Pattern, texts: pa.Array | pa.ChunkedArray) -> pa.ListArr
     return columns.lists(pattern.program.columns, len(found.matched), found.null_rows)
 
 
-def _pieces(found: _Found) -> tuple[I64Array, I64Array, I64Array]:
+def _pieces(found: _MatchedTexts) -> tuple[I64Array, I64Array, I64Array]:
     """The starts and stops of the pieces before, between and after matches, and the number of pieces per text."""
     events = found.events
     is_match = events.sites < 0

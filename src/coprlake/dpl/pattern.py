@@ -17,7 +17,7 @@ The language is the Dynatrace Pattern Language as far as it is documented. Where
 from functools import lru_cache
 
 from coprlake.dpl.compiling.exports import Export
-from coprlake.dpl.compiling.program import Program, compile_tree
+from coprlake.dpl.compiling.program import PatternProgram, compile_tree
 from coprlake.dpl.syntax.pattern_syntax import read_pattern
 
 
@@ -32,7 +32,7 @@ class Pattern:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.program: Program = compile_tree(read_pattern(text))
+        self.program: PatternProgram = compile_tree(read_pattern(text))
         self.exports = tuple(Export(column.name, column.type) for column in self.program.columns)
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ from coprlake.dpl.compiling import opcodes as op
 from coprlake.errors import UsageError
 from coprlake.kernel import I32Array, I64Array, U8Array, cold_kernel, i64, kernel
 from coprlake.text.byte_classes import APOSTROPHE, BACKSLASH, CASE_BIT, QUOTE
-from coprlake.text.numbers import hex_number_at
+from coprlake.text.digits import hex_number_at
 from coprlake.text.utf8 import put_character
 
 _MOST_BYTES: Final = np.iinfo(np.int32).max

@@ -14,7 +14,7 @@ from coprlake.generator.clock import Columns
 from coprlake.generator.pools import Counter, GrowingPool, NameTable, RecentPool, mix
 
 
-class Scope(Enum):
+class Lifetime(Enum):
     """How long a drawn value holds."""
 
     SOURCE = "all lines of a source"
@@ -59,7 +59,7 @@ class Values:
 class Kind:
     """A kind of variable: how long a value holds, its percent pattern, and how to draw columns for the pattern."""
 
-    scope: Scope
+    scope: Lifetime
     pattern: Callable[[str], str]
     draw: Callable[[Values, str, int], Columns]
 
@@ -178,41 +178,47 @@ def _pointer(values: Values, _: str, count: int) -> Columns:
 
 
 def _name(pool: str, name_of: Callable[[int], str]) -> Kind:
-    return Kind(Scope.EPISODE, lambda _: "%s", lambda values, _, n: values.named(getattr(values, pool), name_of, n))
+    return Kind(Lifetime.EPISODE, lambda _: "%s", lambda values, _, n: values.named(getattr(values, pool), name_of, n))
 
 
 KINDS: dict[str, Kind] = {
     "host": Kind(
-        Scope.SOURCE, lambda _: "%s", lambda values, _, count: values.named(values.machines, names.host_name, count)
+        Lifetime.SOURCE, lambda _: "%s", lambda values, _, count: values.named(values.machines, names.host_name, count)
     ),
     "node": Kind(
-        Scope.SOURCE, lambda argument: f"{argument}-%03d", lambda values, _, n: _between(1, 240)(values, "", n)
+        Lifetime.SOURCE, lambda argument: f"{argument}-%03d", lambda values, _, n: _between(1, 240)(values, "", n)
     ),
-    "pod": Kind(Scope.SOURCE, lambda _: "%s", _pod),
-    "self": Kind(Scope.SOURCE, lambda _: "%d.%d.%d.%d", _machine),
-    "pid": Kind(Scope.SOURCE, lambda _: "%d", _between(300, 32768)),
-    "zone": Kind(Scope.SOURCE, lambda _: "eu-%s-%d", lambda v, _, n: [["west"] * n, v.rng.integers(1, 4, n).tolist()]),
+    "pod": Kind(Lifetime.SOURCE, lambda _: "%s", _pod),
+    "self": Kind(Lifetime.SOURCE, lambda _: "%d.%d.%d.%d", _machine),
+    "pid": Kind(Lifetime.SOURCE, lambda _: "%d", _between(300, 32768)),
+    "zone": Kind(
+        Lifetime.SOURCE, lambda _: "eu-%s-%d", lambda v, _, n: [["west"] * n, v.rng.integers(1, 4, n).tolist()]
+    ),
     "user": _name("people", names.user_name),
     "mail": _name("people", names.mail_address),
     "path": _name("pages", names.page_path),
     "file": _name("files", names.file_path),
     "text": _name("phrases", names.phrase),
-    "ip": Kind(Scope.EPISODE, lambda _: "%d.%d.%d.%d", _client),
-    "lan": Kind(Scope.EPISODE, lambda _: "%d.%d.%d.%d", _machine),
-    "port": Kind(Scope.EPISODE, lambda _: "%d", _port),
-    "device": Kind(Scope.EPISODE, lambda _: "%d", _device),
-    "uuid": Kind(Scope.EPISODE, lambda _: "%08x-%04x-4%03x-%04x-%012x", _uuid),
-    "hex": Kind(Scope.EPISODE, _hex_pattern, _hex),
-    "session": Kind(Scope.EPISODE, lambda _: "%012x", _session),
-    "id": Kind(Scope.EPISODE, lambda _: "%d", lambda values, name, count: [values.counter(name).draw(count).tolist()]),
-    "thread": Kind(Scope.EPISODE, lambda _: "%d", lambda v, argument, n: _between(1, 33)(v, argument, n)),
-    "task": Kind(Scope.EPISODE, lambda _: "%d", lambda v, _, n: [(v.counter("task").draw(n) % 31000 + 900).tolist()]),
-    "ms": Kind(Scope.LINE, lambda _: "%d", _numbers(0.9)),
-    "num": Kind(Scope.LINE, lambda _: "%d", _numbers(0.7)),
-    "size": Kind(Scope.LINE, lambda _: "%d", _numbers(1.1)),
-    "dec": Kind(Scope.LINE, lambda _: "%.3f", _decimals),
-    "dec2": Kind(Scope.LINE, lambda _: "%.2f", _decimals),
-    "pct": Kind(Scope.LINE, lambda _: "%d", _percent),
-    "to": Kind(Scope.LINE, lambda _: "%d", _between(0, 10)),
-    "ptr": Kind(Scope.LINE, lambda _: "0x%x", _pointer),
+    "ip": Kind(Lifetime.EPISODE, lambda _: "%d.%d.%d.%d", _client),
+    "lan": Kind(Lifetime.EPISODE, lambda _: "%d.%d.%d.%d", _machine),
+    "port": Kind(Lifetime.EPISODE, lambda _: "%d", _port),
+    "device": Kind(Lifetime.EPISODE, lambda _: "%d", _device),
+    "uuid": Kind(Lifetime.EPISODE, lambda _: "%08x-%04x-4%03x-%04x-%012x", _uuid),
+    "hex": Kind(Lifetime.EPISODE, _hex_pattern, _hex),
+    "session": Kind(Lifetime.EPISODE, lambda _: "%012x", _session),
+    "id": Kind(
+        Lifetime.EPISODE, lambda _: "%d", lambda values, name, count: [values.counter(name).draw(count).tolist()]
+    ),
+    "thread": Kind(Lifetime.EPISODE, lambda _: "%d", lambda v, argument, n: _between(1, 33)(v, argument, n)),
+    "task": Kind(
+        Lifetime.EPISODE, lambda _: "%d", lambda v, _, n: [(v.counter("task").draw(n) % 31000 + 900).tolist()]
+    ),
+    "ms": Kind(Lifetime.LINE, lambda _: "%d", _numbers(0.9)),
+    "num": Kind(Lifetime.LINE, lambda _: "%d", _numbers(0.7)),
+    "size": Kind(Lifetime.LINE, lambda _: "%d", _numbers(1.1)),
+    "dec": Kind(Lifetime.LINE, lambda _: "%.3f", _decimals),
+    "dec2": Kind(Lifetime.LINE, lambda _: "%.2f", _decimals),
+    "pct": Kind(Lifetime.LINE, lambda _: "%d", _percent),
+    "to": Kind(Lifetime.LINE, lambda _: "%d", _between(0, 10)),
+    "ptr": Kind(Lifetime.LINE, lambda _: "0x%x", _pointer),
 }

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coprlake.generator.clock import Columns, advance
-from coprlake.generator.field_values import Scope, Values
+from coprlake.generator.field_values import Lifetime, Values
 from coprlake.generator.template import Application, Field, Line
 
 _PILOT_LINES = 1500
@@ -117,11 +117,11 @@ class _Chunk:
     ) -> list[str]:
         columns: Columns = []
         for field in line.fields:
-            if field.scope is Scope.LINE:
+            if field.scope is Lifetime.LINE:
                 columns += field.draw(self.values, len(rows))
-            elif field.scope is Scope.ROW:
+            elif field.scope is Lifetime.ROW:
                 columns += self._row_columns(field, rows)
-            elif field.scope is Scope.SOURCE:
+            elif field.scope is Lifetime.SOURCE:
                 columns += _taken(self._source_columns(field), self.sources[rows])
             else:
                 if field.text not in held:

@@ -70,7 +70,7 @@ class SampleFile:
     mean_bytes: float
 
 
-_Piece = tuple[str, Slot, int, int, float]  # percent pattern, kind, parameter, key, number
+_Placeholder = tuple[str, Slot, int, int, float]  # percent pattern, kind, parameter, key, number
 
 
 def compile_file(lines: Sequence[str]) -> SampleFile:
@@ -79,7 +79,7 @@ def compile_file(lines: Sequence[str]) -> SampleFile:
     settled = _settled_parts(lines, found)
     uses = Counter(text for matches in found for text in {match[0] for match in matches})
     styles: dict[str, int] = {}
-    patterns, starts, pieces = [], [0], list[_Piece]()
+    patterns, starts, pieces = [], [0], list[_Placeholder]()
     for line, matches, fixed in zip(lines, found, settled, strict=True):
         pattern, at = "", 0
         for index, match in enumerate(matches):
@@ -147,7 +147,7 @@ def _epoch_spec(match: re.Match[str]) -> str | None:
     return "{epoch}" if len(match[0]) == 10 else "{epoch}{ms}"
 
 
-def _pieces(match: re.Match[str], styles: dict[str, int], shared: bool) -> list[_Piece]:
+def _pieces(match: re.Match[str], styles: dict[str, int], shared: bool) -> list[_Placeholder]:
     text, group = match[0], match.lastgroup or ""
     key = zlib.crc32(text.encode())
     spec = _TIME_SPECS[group](match) if group in _TIME_SPECS else _epoch_spec(match)

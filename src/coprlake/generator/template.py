@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from coprlake.generator.clock import Columns, TimeStyle
-from coprlake.generator.field_values import KINDS, Scope, Values
+from coprlake.generator.field_values import KINDS, Lifetime, Values
 
 _PLACE = re.compile(r"<(=?[^<>\s=][^<>]*)>")
 
@@ -26,13 +26,13 @@ class Field:
     text: str
 
     @cached_property
-    def scope(self) -> Scope:
+    def scope(self) -> Lifetime:
         """How long a value of this field holds."""
         if self.text.startswith("="):
-            return Scope.EPISODE
+            return Lifetime.EPISODE
         if "|" in self.text:
-            return Scope.LINE
-        return Scope.ROW if self._kind in ("time", "seq") else KINDS[self._kind].scope
+            return Lifetime.LINE
+        return Lifetime.ROW if self._kind in ("time", "seq") else KINDS[self._kind].scope
 
     @property
     def _kind(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from coprlake.language import plan, syntax
-from coprlake.language.binding.session import Session
+from coprlake.language.binding.session import QuerySession
 from coprlake.language.commands import catalog  # noqa: F401
 from coprlake.language.commands.pipeline import Pipeline
 from coprlake.language.commands.sources import until_now
@@ -89,7 +89,7 @@ def compile_query(
     tree = parse(text)
     parsed = time.perf_counter()
     moment = time.time_ns() // 1000 if now is None else now
-    session = Session(text, moment, variables or {})
+    session = QuerySession(text, moment, variables or {})
     scope = Pipeline(session, tables, until_now(*timeframe, moment)).run(tree)
     if not scope.fields:
         last = tree.commands[-1]

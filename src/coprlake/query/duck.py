@@ -17,7 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from coprlake.errors import CoprlakeError, QueryError, QueryLimitError
-from coprlake.language.functions.array_functions import Kernel
+from coprlake.language.functions.array_functions import ArrayFunction
 from coprlake.query.handover import Stream, too_large
 from coprlake.query.limits import Deadline, Limits
 
@@ -52,17 +52,17 @@ class _Database:
         self._known: set[str] = set()
         self._lock = threading.Lock()
 
-    def learn(self, kernels: dict[str, Kernel]) -> None:
+    def learn(self, functions: dict[str, ArrayFunction]) -> None:
         """Register array functions."""
         with self._lock:
-            for name, kernel in kernels.items():
+            for name, function in functions.items():
                 if name in self._known:
                     continue
                 self.connection.create_function(  # type: ignore[call-overload]  # DuckDB 2 moved the enums
                     name,
-                    _of_columns(kernel),
-                    [_duck_type(kind) for kind in kernel.inputs],
-                    _duck_type(kernel.output),
+                    _of_columns(function),
+                    [_duck_type(kind) for kind in function.inputs],
+                    _duck_type(function.output),
                     type="arrow",
                     null_handling="special",
                 )
@@ -88,11 +88,11 @@ def _private_folder() -> str | None:
         return None
 
 
-def _of_columns(kernel: Kernel) -> Any:
+def _of_columns(function: ArrayFunction) -> Any:
     """Wrap the function for DuckDB, which passes a chunked array and expects an array."""
 
     def run(column: Any) -> pa.Array:
-        return kernel.run(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+        return function.run(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
 
     return run
 
@@ -153,9 +153,9 @@ class Connection:
         self._future: Future[Any] | None = None
         self._streams: list[Stream] = []
 
-    def learn(self, kernels: dict[str, Kernel]) -> None:
+    def learn(self, functions: dict[str, ArrayFunction]) -> None:
         """Register array functions."""
-        self._database.learn(kernels)
+        self._database.learn(functions)
 
     def register(self, name: str, data: Any) -> None:
         """Register Arrow data under a name."""

@@ -25,7 +25,7 @@ from coprlake.segment.searchable import has_times, is_before, microseconds_of
 
 
 @dataclass
-class Found:
+class BatchMatches:
     """The matches in one batch."""
 
     unit: Unit
@@ -55,7 +55,7 @@ class BatchOpener:
         self.report.problem(str(error))
         self.report.is_incomplete = self.report.is_incomplete or costs_records
 
-    def open(self, unit: Unit, schema: pa.Schema | None) -> Found:
+    def open(self, unit: Unit, schema: pa.Schema | None) -> BatchMatches:
         """Find the matches of a batch; columns that only the result needs are read only if there is a match.
 
         Args:
@@ -67,7 +67,7 @@ class BatchOpener:
         """
         segment, report, time_column = unit.segment, self.report, self._options.time_column
         if self._is_screened_out(unit):
-            return Found(unit, 0)
+            return BatchMatches(unit, 0)
         matcher = self._matcher(segment.schema)
         bounded = self._options.is_bounded and not (
             self._options.since <= unit.first_time and unit.last_time < self._options.until
@@ -84,7 +84,7 @@ class BatchOpener:
         count = int(np.count_nonzero(mask))
         filtered = time.perf_counter()
         stored = segment.stored_bytes(unit.batch, needed)
-        found = Found(unit, count)
+        found = BatchMatches(unit, count)
         if count and schema is not None:
             records, more_bytes = self._with_other_columns(unit, records, schema)
             stored += more_bytes

@@ -14,7 +14,7 @@ from coprlake.predicate.narrowing.demand import ALWAYS_POSSIBLE, NEVER, NO_SKETC
 from coprlake.query.report import SearchReport
 from coprlake.records import TIMESTAMP
 from coprlake.segment.searchable import Searchable, is_before
-from coprlake.sketch.algebra import Program
+from coprlake.sketch.algebra import TokenProgram
 from coprlake.storage.snapshot import Snapshot
 from coprlake.tokens.profile import Profile
 
@@ -136,7 +136,7 @@ class Planner:
         """Whether sketches with this profile rule nothing out."""
         return self._demand(profile).kind == ALWAYS_POSSIBLE
 
-    def program(self, profile: Profile) -> Program:
+    def program(self, profile: Profile) -> TokenProgram:
         """The program to run on sketches with this profile."""
         return self._demand(profile).program
 

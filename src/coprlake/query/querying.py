@@ -192,7 +192,7 @@ class Query(Summarized, Results):
             began = time.perf_counter()
             tree = self._with_tables(catalog, compiled, lowered, connection, report, deadline)
             report.sql = lowered.dialect.render(tree)
-            connection.learn(lowered.dialect.kernels)
+            connection.learn(lowered.dialect.array_functions)
             report.add("read", began)
             began = time.perf_counter()
             for batch in connection.run(report.sql, is_small=_is_small(compiled.node)):

@@ -16,7 +16,7 @@ from coprlake.errors import FormatError, UsageError
 from coprlake.predicate.narrowing.claims import Exact, Necessary
 from coprlake.predicate.predicates import EVERYTHING, And, Not, Or
 from coprlake.query.context import MATCH
-from coprlake.query.opening import BatchOpener, Found
+from coprlake.query.opening import BatchMatches, BatchOpener
 from coprlake.query.options import SearchOptions
 from coprlake.query.ordering import TimeSorter, Unit, units_by_time, units_in_any_order
 from coprlake.query.planning import Planner, SegmentPlan, View
@@ -138,7 +138,7 @@ class Candidates:
                 self.report.stopped_early = True
                 return
 
-    def _results(self, units: Iterator[Unit], opener: BatchOpener, schema: pa.Schema | None) -> Iterator[Found]:
+    def _results(self, units: Iterator[Unit], opener: BatchOpener, schema: pa.Schema | None) -> Iterator[BatchMatches]:
         """What each unit holds, in the order of the units, several of them at a time."""
         threads = self._options.threads or os.cpu_count() or 1
         first = list(itertools.islice(units, 2))
@@ -146,7 +146,7 @@ class Candidates:
             for unit in itertools.chain(first, units):
                 yield from _open(unit, opener, schema)
             return
-        waiting: deque[Future[list[Found]]] = deque()
+        waiting: deque[Future[list[BatchMatches]]] = deque()
         with ThreadPoolExecutor(threads, "coprlake-search") as pool:
             try:
                 for unit in itertools.chain(first, units):
@@ -262,7 +262,7 @@ def _plan(planner: Planner, segment: Searchable, opener: BatchOpener) -> Segment
         return None
 
 
-def _open(unit: Unit, opener: BatchOpener, schema: pa.Schema | None) -> list[Found]:
+def _open(unit: Unit, opener: BatchOpener, schema: pa.Schema | None) -> list[BatchMatches]:
     """Search one batch: a list of one result, or of none if it cannot be read."""
     try:
         return [opener.open(unit, schema)]

@@ -27,7 +27,7 @@ from coprlake.storage.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
-class Piece:
+class FilePiece:
     """Batches of one data file.
 
     Attributes:
@@ -54,7 +54,7 @@ class Share:
     schema: pa.Schema
     sought: Exact | Necessary
     options: SearchOptions
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[FilePiece, ...] = ()
 
     @property
     def data_bytes(self) -> int:
@@ -73,7 +73,7 @@ class SharePlan:
         report: what was pruned, and by what.
     """
 
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[FilePiece] = field(default_factory=list)
     data_bytes: int = 0
     table_bytes: int = 0
     report: SearchReport = field(default_factory=SearchReport)
@@ -110,26 +110,26 @@ def plan(snapshot: Snapshot, sought: Necessary, options: SearchOptions) -> Share
     return found
 
 
-def _piece(planner: Planner, segment: SealedSegment) -> Piece | None:
+def _piece(planner: Planner, segment: SealedSegment) -> FilePiece | None:
     entry = segment.entry
     if segment.sidecar is None:
-        return Piece(entry, data_bytes=entry.data_bytes)
+        return FilePiece(entry, data_bytes=entry.data_bytes)
     if planner.takes_all(segment.profile):
-        return Piece(entry, batch_count=segment.batch_count, data_bytes=entry.data_bytes)
+        return FilePiece(entry, batch_count=segment.batch_count, data_bytes=entry.data_bytes)
     batches = planner.sketched_batches(segment)
     if not len(batches):
         return None
     share = math.ceil(entry.data_bytes * len(batches) / max(1, segment.batch_count))
-    return Piece(entry, tuple(batches.tolist()), segment.batch_count, data_bytes=share)
+    return FilePiece(entry, tuple(batches.tolist()), segment.batch_count, data_bytes=share)
 
 
-def divide(pieces: Sequence[Piece], share_bytes: int) -> list[tuple[Piece, ...]]:
+def divide(pieces: Sequence[FilePiece], share_bytes: int) -> list[tuple[FilePiece, ...]]:
     """Group the pieces, in order, into shares of about `share_bytes`; large pieces are cut."""
     total = sum(piece.data_bytes for piece in pieces)
     count = max(1, math.ceil(total / share_bytes))
     even = max(1, math.ceil(total / count))
-    groups: list[tuple[Piece, ...]] = []
-    group: list[Piece] = []
+    groups: list[tuple[FilePiece, ...]] = []
+    group: list[FilePiece] = []
     room = even
     for piece in pieces:
         for part in _cut(piece, even):
@@ -143,7 +143,7 @@ def divide(pieces: Sequence[Piece], share_bytes: int) -> list[tuple[Piece, ...]]
     return groups
 
 
-def _cut(piece: Piece, target_bytes: int) -> list[Piece]:
+def _cut(piece: FilePiece, target_bytes: int) -> list[FilePiece]:
     count = math.ceil(piece.data_bytes / max(1, target_bytes * 5 // 4))
     if count <= 1:
         return [piece]
@@ -182,7 +182,7 @@ def read_share(share: Share, report: SearchReport | None = None) -> Iterator[pa.
 _NOT_ASKED = NotFoundError("the planner has used the sidecar; it is not needed here")
 
 
-def _units(segment: SealedSegment, piece: Piece, options: SearchOptions) -> Iterator[Unit]:
+def _units(segment: SealedSegment, piece: FilePiece, options: SearchOptions) -> Iterator[Unit]:
     """The batches to open, as units for the opener."""
     count = segment.footer.batch_count
     batches: I64Array

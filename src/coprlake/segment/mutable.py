@@ -35,7 +35,7 @@ from coprlake.segment.data_file import DataFileWriter, removals_noticed, written
 from coprlake.segment.scratch import ScratchFile
 from coprlake.segment.searchable import ALWAYS, time_range
 from coprlake.segment.sidecar import IndexPlan, encode_sidecar, profile_of, sidecar_name
-from coprlake.sketch.algebra import Program
+from coprlake.sketch.algebra import TokenProgram
 from coprlake.sketch.sealing import encode
 from coprlake.sketch.spilling import SketchWriter
 from coprlake.summary import Report
@@ -163,7 +163,7 @@ class MutableSegment:
                 raise UsageError(f"{self.name}: the segment was started with searchable=False")
             return MutableView(self, self._scratch, list(self._times), self._assigner.open_batches())
 
-    def candidates(self, program: Program, batch_count: int) -> I64Array:
+    def candidates(self, program: TokenProgram, batch_count: int) -> I64Array:
         """The closed batches below `batch_count` that the sketch does not rule out."""
         with self._lock:
             if not self._is_open:
@@ -293,7 +293,7 @@ class MutableView:
         """The number of closed batches and pieces of open ones."""
         return len(self._times)
 
-    def candidates(self, program: Program) -> I64Array:
+    def candidates(self, program: TokenProgram) -> I64Array:
         """The closed batches that the sketch does not rule out, and all open ones."""
         closed = self._segment.candidates(program, self._closed_count)
         return np.concatenate([closed, np.arange(self._closed_count, self.batch_count)])

@@ -21,7 +21,7 @@ from coprlake.segment.open_files import OPEN_FILES
 from coprlake.segment.page import page_bytes
 from coprlake.segment.searchable import ALWAYS, NO_PROFILE, has_times, microseconds_of
 from coprlake.segment.sidecar import Sidecar, sidecar_name
-from coprlake.sketch.algebra import Program
+from coprlake.sketch.algebra import TokenProgram
 from coprlake.tokens.profile import Profile
 from coprlake.unchanging import is_cut_short, is_mapped
 
@@ -111,7 +111,7 @@ class SealedSegment:
         sidecar = self.sidecar
         return self.footer.batch_count if sidecar is None else sidecar.description.batch_count
 
-    def candidates(self, program: Program) -> I64Array:
+    def candidates(self, program: TokenProgram) -> I64Array:
         """The batches that the sketch does not rule out; all if there is no sketch or it turns out to be damaged."""
         sidecar = self.sidecar
         if sidecar is not None:

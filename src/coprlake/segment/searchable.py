@@ -9,7 +9,7 @@ import pyarrow as pa
 from coprlake.kernel import I64Array
 from coprlake.predicate.deciding.moments import microseconds_of as microseconds_of
 from coprlake.records import TIMESTAMP
-from coprlake.sketch.algebra import Program
+from coprlake.sketch.algebra import TokenProgram
 from coprlake.tokens.profile import Profile
 
 NO_PROFILE = Profile({}, complete=False)
@@ -38,7 +38,7 @@ class Searchable(Protocol):
     def batch_count(self) -> int:
         """The number of batches."""
 
-    def candidates(self, program: Program) -> I64Array:
+    def candidates(self, program: TokenProgram) -> I64Array:
         """The batches that may match, ascending."""
 
     def times(self, column: str = TIMESTAMP) -> tuple[I64Array, I64Array]:

@@ -61,7 +61,7 @@ def all_tokens(fingerprints: U32Array) -> Expression:
     return batches_in_all(*(Token(fingerprint) for fingerprint in dict.fromkeys(fingerprints.tolist())))
 
 
-class Program(NamedTuple):
+class TokenProgram(NamedTuple):
     """An expression compiled for a stack machine, so that one kernel call evaluates it on many sketches.
 
     A step ``s >= 0`` pushes whether token ``s`` is present; ``-2 * n - 1`` replaces the top ``n`` values with their
@@ -72,7 +72,7 @@ class Program(NamedTuple):
     steps: I32Array
 
 
-def compile_expression(expression: Expression) -> Program:
+def compile_expression(expression: Expression) -> TokenProgram:
     """Compile an expression; each of its tokens is in the program once."""
     tokens: dict[int, int] = {}
     steps: list[int] = []
@@ -86,7 +86,7 @@ def compile_expression(expression: Expression) -> Program:
         else:
             waiting.append((node, True))
             waiting.extend((part, False) for part in reversed(node.parts))
-    return Program(np.array(list(tokens), np.uint32), np.array(steps, np.int32))
+    return TokenProgram(np.array(list(tokens), np.uint32), np.array(steps, np.int32))
 
 
 @lru_cache(maxsize=256)
@@ -96,9 +96,9 @@ def _steps_of_all(count: int) -> I32Array:
     return steps
 
 
-def compile_all_tokens(fingerprints: U32Array) -> Program:
+def compile_all_tokens(fingerprints: U32Array) -> TokenProgram:
     """``compile_expression(all_tokens(fingerprints))`` for distinct fingerprints, without building the expression."""
-    return Program(fingerprints, _steps_of_all(len(fingerprints)))
+    return TokenProgram(fingerprints, _steps_of_all(len(fingerprints)))
 
 
 @kernel

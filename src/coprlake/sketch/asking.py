@@ -10,7 +10,7 @@ import numpy as np
 from coprlake.errors import UsageError
 from coprlake.kernel import I64Array, U8Array, U16Array, U32Array
 from coprlake.records import CONTENT
-from coprlake.sketch.algebra import Expression, Program, Token, compile_expression, may_match
+from coprlake.sketch.algebra import Expression, Token, TokenProgram, compile_expression, may_match
 from coprlake.tokens.fingerprint import fingerprint
 
 
@@ -92,7 +92,7 @@ class Sketch(ABC):
         """The batches that can match an expression over tokens, ascending."""
         return self.run(compile_expression(expression))
 
-    def run(self, program: Program) -> U16Array:
+    def run(self, program: TokenProgram) -> U16Array:
         """Like `candidates`, for an expression that is compiled once and run on many sketches."""
         list_ids = self.list_ids(program.fingerprints)
         if not may_match(program.steps, list_ids, np.zeros(len(program.steps), np.uint8)):

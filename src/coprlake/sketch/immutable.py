@@ -23,7 +23,7 @@ from coprlake.kernel import (
     words_at,
 )
 from coprlake.sketch import interpolative
-from coprlake.sketch.algebra import Program, is_conjunction, may_match
+from coprlake.sketch.algebra import TokenProgram, is_conjunction, may_match
 from coprlake.sketch.asking import Sketch, as_fingerprints
 from coprlake.sketch.bbhash import LEVEL_LIMIT, PerfectHash, find_index
 from coprlake.sketch.format import (
@@ -397,7 +397,7 @@ def _new_stack() -> I64Array:
     return np.empty(interpolative.STACK_SIZE, np.int64)
 
 
-def may_match_any(sketches: Sequence[SealedSketch], program: Program) -> U8Array:
+def may_match_any(sketches: Sequence[SealedSketch], program: TokenProgram) -> U8Array:
     """MIGHT, CANNOT or DAMAGED for each sketch, from one kernel call for all of them.
 
     Python only looks at the address and length of each sketch.

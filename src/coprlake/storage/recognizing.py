@@ -12,7 +12,7 @@ from pyarrow import fs
 
 from coprlake.errors import CoprlakeError, NotFoundError, UnreadableTableError
 from coprlake.files import FileEntry, Folder
-from coprlake.table_formats import DELTA, ICEBERG, ICEBERG_FOLDER, MARKS, Found, is_iceberg
+from coprlake.table_formats import DELTA, ICEBERG, ICEBERG_FOLDER, MARKS, FoundTable, is_iceberg
 
 
 def refuse_tables_above(folder: Folder) -> None:
@@ -28,7 +28,7 @@ def refuse_tables_above(folder: Folder) -> None:
         while True:
             format_name = _format_of(folder.filesystem, path)
             if format_name is not None and not (is_own and format_name == DELTA):
-                raise _is_a_table(folder, format_name) if is_own else _is_inside(folder, Found(format_name, path))
+                raise _is_a_table(folder, format_name) if is_own else _is_inside(folder, FoundTable(format_name, path))
             if dirname(path) in ("", path):
                 break
             path, is_own = dirname(path), False
@@ -64,7 +64,7 @@ def refuse_links_into_tables(folder: Folder, files: Iterable[FileEntry]) -> None
     for path in sorted(path for path in elsewhere if path != own and not path.startswith(f"{own}/")):
         refuse_tables_above(Folder(folder.filesystem, path, path))
         if _format_of(folder.filesystem, path) == DELTA:
-            raise _is_inside(folder, Found(DELTA, path))
+            raise _is_inside(folder, FoundTable(DELTA, path))
 
 
 def _paths(folder: Folder) -> list[str]:
@@ -88,14 +88,14 @@ def _format_of(filesystem: fs.FileSystem, path: str) -> str | None:
         return None
 
 
-def _tables_among(files: Iterable[FileEntry]) -> Iterator[Found]:
+def _tables_among(files: Iterable[FileEntry]) -> Iterator[FoundTable]:
     for file in files:
         *parts, own = file.name.split("/")
         for place, part in enumerate(parts):
             if part in MARKS:
-                yield Found(MARKS[part], "/".join(parts[:place]))
+                yield FoundTable(MARKS[part], "/".join(parts[:place]))
         if parts and parts[-1] == ICEBERG_FOLDER and is_iceberg(own):
-            yield Found(ICEBERG, "/".join(parts[:-1]))
+            yield FoundTable(ICEBERG, "/".join(parts[:-1]))
 
 
 def _advice(format_name: str) -> str:
@@ -115,7 +115,7 @@ def _is_a_table(folder: Folder, format_name: str, inner: str = "") -> Unreadable
     )
 
 
-def _is_inside(folder: Folder, found: Found) -> UnreadableTableError:
+def _is_inside(folder: Folder, found: FoundTable) -> UnreadableTableError:
     article = "an" if found.format == ICEBERG else "a"
     outer = found.folder if folder.is_local else f"{folder.uri.partition('://')[0]}://{found.folder}"
     if found.format == DELTA:

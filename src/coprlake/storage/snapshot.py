@@ -11,7 +11,7 @@ from coprlake.errors import CorruptSketchError, UnreadableTableError
 from coprlake.files import Folder
 from coprlake.kernel import I64Array, U8Array, U64Array
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
-from coprlake.sketch.algebra import Program
+from coprlake.sketch.algebra import TokenProgram
 from coprlake.sketch.immutable import DAMAGED, MIGHT, find_in_sketches
 from coprlake.storage.partitioning import constants
 from coprlake.tokens.profile import Profile
@@ -46,7 +46,7 @@ class SketchPool:
             self._groups[number] = group
         self._is_uniform = count > 0 and bool((self._groups == 0).all())
 
-    def verdicts(self, chosen: I64Array | None, program_of: Callable[[Profile], Program]) -> U8Array:
+    def verdicts(self, chosen: I64Array | None, program_of: Callable[[Profile], TokenProgram]) -> U8Array:
         """CANNOT, MIGHT or DAMAGED for each chosen segment (None: all); MIGHT for a segment without a sketch."""
         if self._is_uniform:
             program = program_of(self.profiles[0])
@@ -65,7 +65,7 @@ class SketchPool:
         return found
 
 
-def _run(program: Program, addresses: U64Array, word_counts: I64Array) -> U8Array:
+def _run(program: TokenProgram, addresses: U64Array, word_counts: I64Array) -> U8Array:
     list_ids = np.empty(len(program.fingerprints), np.int64)
     out = np.empty(len(addresses) + len(program.steps), np.uint8)
     find_in_sketches(addresses, word_counts, program.fingerprints, program.steps, list_ids, out)
@@ -110,7 +110,7 @@ class Snapshot:
             self._mapped_checked = time.monotonic()
         return pool
 
-    def verdicts(self, chosen: I64Array | None, program_of: Callable[[Profile], Program]) -> U8Array:
+    def verdicts(self, chosen: I64Array | None, program_of: Callable[[Profile], TokenProgram]) -> U8Array:
         """Like `SketchPool.verdicts`; also stops using sketches that turn out to be damaged."""
         found = self.pool.verdicts(chosen, program_of)
         damaged = np.flatnonzero(found == DAMAGED).tolist() if _DAMAGED_BYTE in found.tobytes() else ()

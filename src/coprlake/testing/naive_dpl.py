@@ -38,7 +38,7 @@ from coprlake.dpl.syntax.tree import (
 from coprlake.text.calendar_names import DAYS, MONTHS
 
 Values = dict[str, Any]
-Found = tuple[int, Any]
+ValueMatch = tuple[int, Any]
 """The end of a match, and its value."""
 Matched = tuple[int, Values]
 """The end of a match, and its exports."""
@@ -140,7 +140,7 @@ class _Text:
                 return not negative
         return negative
 
-    def data(self, node: Node, matcher: Data, at: int, follow: Follow | None) -> Found | None:
+    def data(self, node: Node, matcher: Data, at: int, follow: Follow | None) -> ValueMatch | None:
         line_end = self.text.find("\n", at, self.end)
         last = self.end if matcher.over_lines or line_end < 0 else line_end
         last = min(last, at + node.most)
@@ -230,7 +230,7 @@ class _Text:
             at = skip(skip(value_stop) + 1)
         return None
 
-    def leaf(self, node: Node, at: int) -> Found | None:
+    def leaf(self, node: Node, at: int) -> ValueMatch | None:
         matcher = node.matcher
         if isinstance(matcher, Literal):
             found = self.regex(f"(?:{re.escape(matcher.text)}){{{node.least},{node.most}}}", at)
@@ -267,7 +267,7 @@ class _Text:
         found = self.regex(_UUID if isinstance(matcher, Uuid) else r"[0-9](?:[ -]?[0-9])*", at)
         return found and (found.end(), found[0]) if isinstance(matcher, Uuid) or _is_card(found) else None
 
-    def integer(self, matcher: Integer, at: int) -> Found | None:
+    def integer(self, matcher: Integer, at: int) -> ValueMatch | None:
         if matcher.hex_digits:
             found = self.regex(r"(?:0[xX](?=[0-9a-fA-F]))?([0-9a-fA-F]+)", at)
             if not found or len(found[1]) > matcher.hex_digits:
@@ -281,11 +281,11 @@ class _Text:
             value = int(found[0])
         return (found.end(), value) if matcher.low <= value <= matcher.high else None
 
-    def ipv4(self, at: int) -> Found | None:
+    def ipv4(self, at: int) -> ValueMatch | None:
         found = self.regex(r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})(?![0-9])", at)
         return (found.end(), found[0]) if found and all(int(part) < 256 for part in found.groups()) else None
 
-    def ipv6(self, at: int) -> Found | None:
+    def ipv6(self, at: int) -> ValueMatch | None:
         run = self.regex("[0-9a-fA-F:.]+", at)
         for stop in range(run.end() if run else at, at, -1):
             try:
@@ -297,7 +297,7 @@ class _Text:
             return None if joined else (stop, self.text[at:stop].lower())
         return None
 
-    def quoted(self, matcher: Quoted, at: int) -> Found | None:
+    def quoted(self, matcher: Quoted, at: int) -> ValueMatch | None:
         quote = self.text[at : at + 1]
         if quote not in list(matcher.quotes) or at >= self.end:
             return None
@@ -307,7 +307,7 @@ class _Text:
         found = self.regex(rf"{quote}((?:[^{quote}\\]|\\.)*){quote}", at)
         return found and (found.end(), _unescaped(found[1]))
 
-    def moment(self, matcher: Moment, at: int) -> Found | None:
+    def moment(self, matcher: Moment, at: int) -> ValueMatch | None:
         """Only for formats with a year; the zone is optional. A regular expression recognizes names."""
         found = self.regex("".join(_field_regex(field) for field in matcher.fields), at)
         if not found:

@@ -2,7 +2,7 @@
 
 from coprlake.kernel import U8Array, kernel
 from coprlake.text.byte_classes import COLON, DASH, PLUS
-from coprlake.text.numbers import number_at
+from coprlake.text.digits import number_at
 
 _MOST_HOURS = 15
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coprlake.cli.options.filters import Asked, filter_options
+from coprlake.cli.options.filters import SearchRequest, filter_options
 from coprlake.cli.options.time_option import span_option
 from coprlake.cli.printing import figures
 from coprlake.cli.printing.json_reports import echo_json
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def delete(
     ctx: click.Context,
-    asked: Asked,
+    asked: SearchRequest,
     older_than: timedelta | None,
     yes: bool,
     dry_run: bool,
@@ -84,7 +84,7 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _checked(asked: Asked, older_than: timedelta | None) -> Asked:
+def _checked(asked: SearchRequest, older_than: timedelta | None) -> SearchRequest:
     """Apply --older-than, and reject filters that match every record."""
     if older_than is not None:
         if asked.until is not None:
@@ -100,7 +100,7 @@ def _checked(asked: Asked, older_than: timedelta | None) -> Asked:
     return asked
 
 
-def _matching(count: int, asked: Asked) -> str:
+def _matching(count: int, asked: SearchRequest) -> str:
     """``12 records match contains(content, "x") since 2026-11-16T03:55:00Z``."""
     words = [] if asked.is_time_only else [str(asked.predicate())]
     words += [f"since {asked.since.isoformat(timespec='seconds')}"] if asked.since else []

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coprlake.cli.options.filters import Asked, filter_options
+from coprlake.cli.options.filters import SearchRequest, filter_options
 from coprlake.cli.printing import figures
 from coprlake.cli.printing.json_reports import echo_json
 from coprlake.cli.printing.notices import color_option, note, warn_each
@@ -39,7 +39,7 @@ _FEW_BATCHES = 4
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @color_option
-def explain(asked: Asked, order: str, limit: int | None, threads: int | None, as_json: bool) -> None:
+def explain(asked: SearchRequest, order: str, limit: int | None, threads: int | None, as_json: bool) -> None:
     """Run a search, discard the results, and show what it skipped and read.
 
     Takes the filters of `search`. A segment is one data file; a batch is the part of it that is read at once.

@@ -105,7 +105,7 @@ def query(
     from coprlake.cli.options.table_argument import opened
     from coprlake.cli.printing import answers
 
-    form = answers.settled("json" if as_json else output, out, chart)
+    form = answers.chosen_form("json" if as_json else output, out, chart)
     if max_rows is None and form.is_for_people and not explain:
         max_rows = answers.ROWS_ON_A_TERMINAL
     terms = replace(terms, rows=max_rows or None)

@@ -10,10 +10,10 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 import click
 
 from coprlake.cli.options.engine import Engine, engine_options
-from coprlake.cli.options.filters import Asked, filter_options
+from coprlake.cli.options.filters import SearchRequest, filter_options
 from coprlake.cli.printing import figures
 from coprlake.cli.printing.notices import Failure, color_option, is_colored, note, warn_each
-from coprlake.cli.printing.record_layout import FOR_PEOPLE, OUTPUTS, Shown, needed_columns, settled
+from coprlake.cli.printing.record_layout import FOR_PEOPLE, OUTPUTS, Shown, chosen_layout, needed_columns
 
 if TYPE_CHECKING:
     from coprlake.cli.commands.spark_search import SparkResults
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from coprlake.query.searching import Search
     from coprlake.table import Table
 
-    Found: TypeAlias = Search | SparkResults
+    SearchResults: TypeAlias = Search | SparkResults
 
 
 @click.command(
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def search(
     ctx: click.Context,
-    asked: Asked,
+    asked: SearchRequest,
     order: str,
     limit: int | None,
     after: int | None,
@@ -129,7 +129,11 @@ def search(
 
     table = opened(asked.table, may_be_text=not asked.texts)
     is_shown = not (quiet or only_count)
-    shown = settled(table, "json" if as_json else output, out, columns, has_context=any(context)) if is_shown else None
+    shown = (
+        chosen_layout(table, "json" if as_json else output, out, columns, has_context=any(context))
+        if is_shown
+        else None
+    )
     with ExitStack() as stack:
         find = _finder(table, asked, engine, stack, threads=threads, strict=strict)
         started = time.perf_counter()
@@ -156,8 +160,8 @@ def search(
 
 
 def _finder(
-    table: "Table", asked: Asked, engine: Engine, stack: ExitStack, *, threads: int | None, strict: bool
-) -> "Callable[..., Found]":
+    table: "Table", asked: SearchRequest, engine: Engine, stack: ExitStack, *, threads: int | None, strict: bool
+) -> "Callable[..., SearchResults]":
     """Return a function that searches in a given order; a Spark session lasts until the stack is closed."""
     if not engine.is_spark or not table.snapshot().segments:  # an empty table needs no Spark
         return partial(asked.search, table, threads=threads, strict=strict)
@@ -167,7 +171,7 @@ def _finder(
     return partial(SparkResults, spark, table, asked, strict=strict)
 
 
-def _statistics(found: "Found", table: "Table", elapsed: float) -> str:
+def _statistics(found: "SearchResults", table: "Table", elapsed: float) -> str:
     from coprlake.cli.commands.explain import explanation, explanation_of_plan
     from coprlake.query.searching import Search
 
@@ -176,7 +180,7 @@ def _statistics(found: "Found", table: "Table", elapsed: float) -> str:
     return explanation_of_plan(found.report, found.done_by, elapsed)
 
 
-def _write(found: "Found", asked: Asked, shown: Shown, strict: bool) -> int:
+def _write(found: "SearchResults", asked: SearchRequest, shown: Shown, strict: bool) -> int:
     """Write all results; return how many records matched."""
     from coprlake.cli.printing.search_output import destination
 
@@ -196,12 +200,12 @@ def _write(found: "Found", asked: Asked, shown: Shown, strict: bool) -> int:
     return count
 
 
-def _writer(found: "Found", asked: Asked, shown: Shown, out: IO[bytes]) -> "Writer":
+def _writer(found: "SearchResults", asked: SearchRequest, shown: Shown, out: IO[bytes]) -> "Writer":
     from coprlake.cli.printing import search_output as outputs
 
     predicate = asked.predicate() if is_colored() and shown.out in (None, "-") else None
     if shown.output == "table":
-        return outputs.TableWriter(
+        return outputs.ColumnWriter(
             out, shown.columns, predicate, header=shown.are_columns_chosen, has_context=shown.has_context
         )
     if shown.output == "lines":
@@ -215,19 +219,19 @@ def _writer(found: "Found", asked: Asked, shown: Shown, out: IO[bytes]) -> "Writ
     return outputs.ParquetWriter(out, shown.columns, found.schema)
 
 
-def _fail_or_warn(found: "Found", strict: bool) -> None:
+def _fail_or_warn(found: "SearchResults", strict: bool) -> None:
     if strict:
         _fail_if_wrong(found)
     warn_each(found.report.problems)
 
 
-def _fail_if_wrong(found: "Found") -> None:
+def _fail_if_wrong(found: "SearchResults") -> None:
     problems = found.report.problems
     if problems:
         raise Failure("; ".join(problems[:3]) + (f"; and {len(problems) - 3:,} more" if len(problems) > 3 else ""))
 
 
-def _nothing(table: "Table", asked: Asked) -> str:
+def _nothing(table: "Table", asked: SearchRequest) -> str:
     """Explain an empty result."""
     if not table.snapshot().segments:
         return f"{asked.table}: the table has no records yet; `coprlake ingest` adds some"
@@ -236,7 +240,7 @@ def _nothing(table: "Table", asked: Asked) -> str:
     return f"no match in {asked.table}{_hint(table, asked)}"
 
 
-def _hint(table: "Table", asked: Asked) -> str:
+def _hint(table: "Table", asked: SearchRequest) -> str:
     """Name the first field that is not a column: it may be an attribute, or misspelt."""
     from coprlake.predicate.predicates import ALL_FIELDS
 

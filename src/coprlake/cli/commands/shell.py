@@ -12,7 +12,7 @@ from coprlake.cli.options.query_options import Terms, terms_options
 from coprlake.cli.printing.notices import color_option, note
 
 if TYPE_CHECKING:
-    from coprlake.cli.shell.dialog import Session
+    from coprlake.cli.shell.dialog import ShellSession
 
 
 @click.command(
@@ -33,11 +33,11 @@ def shell(ctx: click.Context, table: str, terms: Terms, engine: Engine) -> None:
     $XDG_STATE_HOME/coprlake/history.
     """
     from coprlake.cli.options.table_argument import opened
-    from coprlake.cli.shell.dialog import ROWS, Leave, Session
+    from coprlake.cli.shell.dialog import ROWS, Leave, ShellSession
 
     found = opened(table)
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    session = Session(found, replace(terms), engine, limit=ROWS if is_terminal else None, timing=is_terminal)
+    session = ShellSession(found, replace(terms), engine, limit=ROWS if is_terminal else None, timing=is_terminal)
     try:
         if is_terminal:
             _talk(session)
@@ -51,7 +51,7 @@ def shell(ctx: click.Context, table: str, terms: Terms, engine: Engine) -> None:
         ctx.exit(1)
 
 
-def _talk(session: "Session") -> None:
+def _talk(session: "ShellSession") -> None:
     """Prompt for queries and run them until the user exits."""
     from coprlake.cli.shell.completing import Vocabulary
     from coprlake.cli.shell.prompt import learn, prompt_session
@@ -70,7 +70,7 @@ def _talk(session: "Session") -> None:
         session.run(text)
 
 
-def _read(session: "Session") -> None:
+def _read(session: "ShellSession") -> None:
     """Run the queries of standard input."""
     from coprlake.cli.shell.query_words import is_order, split
 

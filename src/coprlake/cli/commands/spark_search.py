@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import functions
 
-from coprlake.cli.options.filters import Asked
+from coprlake.cli.options.filters import SearchRequest
 from coprlake.cli.printing import figures
 from coprlake.predicate.narrowing.claims import Exact
 from coprlake.query.report import SearchReport
@@ -44,7 +44,7 @@ class SparkResults:
         self,
         spark: "SparkSession",
         table: Table,
-        asked: Asked,
+        asked: SearchRequest,
         *,
         order: str = "any",
         limit: int | None = None,

@@ -37,7 +37,7 @@ class Condition(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asked:
+class SearchRequest:
     """The filters of a command line.
 
     Attributes:
@@ -301,8 +301,10 @@ def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
         if given["since"] and given["until"] and given["since"] >= given["until"]:
             raise click.UsageError("--since is not before --until, so nothing can match")
         given["kind"] = given["kind"] or "contains"
-        own = {field.name: given.pop(field.name) for field in fields(Asked) if field.name not in ("table", "texts")}
-        return function(asked=Asked(table=table, texts=texts, **own), **given)
+        own = {
+            field.name: given.pop(field.name) for field in fields(SearchRequest) if field.name not in ("table", "texts")
+        }
+        return function(asked=SearchRequest(table=table, texts=texts, **own), **given)
 
     decorated: Callable[..., Any] = with_filter
     for option in reversed(_OPTIONS):

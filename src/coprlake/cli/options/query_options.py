@@ -92,14 +92,14 @@ def heard() -> Iterator[None]:
         raise KeyboardInterrupt from error
 
 
-class Asked(NamedTuple):
+class QueryRequest(NamedTuple):
     """The text of a query, and the table to run it on."""
 
     text: str
     table: str
 
 
-def asked(positional: Sequence[str], file: str | None, table: str | None) -> Asked:
+def asked(positional: Sequence[str], file: str | None, table: str | None) -> QueryRequest:
     """Tell the query from the table, as the help of `query` describes.
 
     Raises:
@@ -124,7 +124,9 @@ def asked(positional: Sequence[str], file: str | None, table: str | None) -> Ask
         raise click.UsageError(f"no table given; name it after the query, with --table, or in {TABLE_VARIABLE}")
     if query is None and file is None:
         raise click.UsageError('no query given; write it in quotes before the table: "fetch logs | limit 10"')
-    return Asked(_read(file) if file is not None else _read("-") if query == STANDARD_INPUT else str(query), found)
+    return QueryRequest(
+        _read(file) if file is not None else _read("-") if query == STANDARD_INPUT else str(query), found
+    )
 
 
 def _is_query(text: str) -> bool:

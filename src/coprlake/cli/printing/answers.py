@@ -56,7 +56,7 @@ def is_on_terminal(out: str | None) -> bool:
     return out in (None, "-") and sys.stdout.isatty()
 
 
-def settled(output: str | None, out: str | None, chart: bool | None) -> Form:
+def chosen_form(output: str | None, out: str | None, chart: bool | None) -> Form:
     """Choose the format and the chart if the command line does not."""
     is_terminal = is_on_terminal(out)
     if output is None:

@@ -40,7 +40,9 @@ class Shown:
         return self.out in (None, "-") and sys.stdout.isatty()
 
 
-def settled(table: "Table", output: str | None, out: str | None, columns: str | None, *, has_context: bool) -> Shown:
+def chosen_layout(
+    table: "Table", output: str | None, out: str | None, columns: str | None, *, has_context: bool
+) -> Shown:
     """Choose the columns and the format if the command line does not."""
     from coprlake.cli.printing.search_output import SHOWN
     from coprlake.query.context import MATCH

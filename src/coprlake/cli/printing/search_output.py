@@ -141,7 +141,7 @@ def _painter(predicate: "Predicate | None") -> Any:
     return lambda text: highlighted(text, highlights(predicate, text))
 
 
-class TableWriter:
+class ColumnWriter:
     """Writes aligned columns for people: time, level, source, content.
 
     Widths fit the first batch and grow as needed, since output does not wait for later batches. The last column,

@@ -32,7 +32,7 @@ class Leave(Exception):  # noqa: N818 - it is no error
 
 
 @dataclass
-class Session:
+class ShellSession:
     """One conversation with a table.
 
     Attributes:

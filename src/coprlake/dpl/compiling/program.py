@@ -46,7 +46,7 @@ _MOST_ROWS: Final = 200_000
 _DATES: Final = frozenset({formats.MONTH, formats.MONTH_NAME, formats.MONTH_FULL_NAME, formats.DAY})
 _SIMPLE: Final = (Literal, Chars, Integer, Real, Boolean, Address, Moment, Quoted, Anchor, Enumeration, Uuid, Card)
 
-Scope = dict[str, Column] | None
+ExportScope = dict[str, Column] | None
 """The columns of exports by name; None where nothing is exported."""
 
 
@@ -75,7 +75,7 @@ class Follow:
     then: "Follow | None"
 
 
-class Program(NamedTuple):
+class PatternProgram(NamedTuple):
     """A compiled pattern."""
 
     code: Code
@@ -127,7 +127,7 @@ class _Compiler:
         """The number of a table; added if it is new."""
         return self.tables.setdefault(bytes(table), len(self.tables))
 
-    def site(self, node: Node, scope: Scope) -> int:
+    def site(self, node: Node, scope: ExportScope) -> int:
         """The number of a new site for the export of a node, or -1 if it exports nothing."""
         if scope is None or node.export not in scope:
             return -1
@@ -148,7 +148,7 @@ class _Compiler:
         self.sites.append(Site(column, decoding, zone))
         return len(self.sites) - 1
 
-    def group(self, alternatives: tuple[Sequence, ...], scope: Scope, follow: Follow | None) -> None:
+    def group(self, alternatives: tuple[Sequence, ...], scope: ExportScope, follow: Follow | None) -> None:
         """Compile alternatives, of which the leftmost match wins."""
         commits = []
         for sequence in alternatives[:-1]:
@@ -160,7 +160,7 @@ class _Compiler:
         for commit in commits:
             commit[op.A] = self.here()
 
-    def sequence(self, sequence: Sequence, scope: Scope, follow: Follow | None) -> None:
+    def sequence(self, sequence: Sequence, scope: ExportScope, follow: Follow | None) -> None:
         """Compile the nodes of a sequence in order."""
         for node, behind in zip(sequence, self._follows(sequence, follow), strict=True):
             self.node(node, scope, behind)
@@ -177,7 +177,7 @@ class _Compiler:
             self.follows[key] = out[::-1]
         return self.follows[key]
 
-    def node(self, node: Node, scope: Scope, follow: Follow | None) -> None:
+    def node(self, node: Node, scope: ExportScope, follow: Follow | None) -> None:
         """Compile a node with its lookaround, quantifier and export."""
         if node.look:
             self._look(node)
@@ -194,7 +194,7 @@ class _Compiler:
                 commit = self.emit(op.COMMIT)
                 choice[op.A] = commit[op.A] = self.here()
 
-    def _composite(self, node: Node, scope: Scope, follow: Follow | None) -> None:
+    def _composite(self, node: Node, scope: ExportScope, follow: Follow | None) -> None:
         matcher = node.matcher
         column = scope[node.export] if scope is not None and node.export in scope else None
         if isinstance(matcher, Json):
@@ -224,7 +224,7 @@ class _Compiler:
         if column:
             self.emit(op.MARK_END, site=self.new_site(column.number))
 
-    def _object(self, node: Node, matcher: Json, scope: Scope) -> None:
+    def _object(self, node: Node, matcher: Json, scope: ExportScope) -> None:
         start = self.emit(op.OBJECT)
         start[op.A], start[op.B] = op.FORMS["object"], matcher.most_bytes
         for member in matcher.members or ():
@@ -254,7 +254,7 @@ class _Compiler:
         elif frame:
             self.emit(op.LOOK_END)
 
-    def _data(self, node: Node, scope: Scope, follow: Follow | None) -> None:
+    def _data(self, node: Node, scope: ExportScope, follow: Follow | None) -> None:
         assert isinstance(node.matcher, Data)
         site = self.site(node, scope)
         if follow is None:
@@ -367,7 +367,7 @@ def _bits(number: float) -> int:
     return int(struct.unpack("<q", struct.pack("<d", number))[0])
 
 
-def compile_tree(tree: Group) -> Program:
+def compile_tree(tree: Group) -> PatternProgram:
     """Compile the tree of a pattern."""
     layout = Layout()
     scope = layout.scope(tree.alternatives, 0)
@@ -383,4 +383,4 @@ def compile_tree(tree: Group) -> Program:
         tables,
         np.array(compiler.ranges or [0, 0], np.int64),
     )
-    return Program(code, tuple(compiler.sites), tuple(scope.values()), starts[-1] != 0)
+    return PatternProgram(code, tuple(compiler.sites), tuple(scope.values()), starts[-1] != 0)

@@ -33,7 +33,7 @@ from coprlake.text.byte_classes import (
     ZERO,
     is_digit,
 )
-from coprlake.text.numbers import digits_end, hex_number_at
+from coprlake.text.digits import digits_end, hex_number_at
 
 _OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_ARRAY, _CLOSE_ARRAY = OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET
 _VALUE, _KEY, _AFTER = 0, 1, 2

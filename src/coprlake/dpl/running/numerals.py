@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from coprlake.kernel import I64Array, U8Array, cold_kernel, i64, kernel
 from coprlake.text.byte_classes import BLANK, CASE_BIT, COLON, DASH, DOT, PLUS, ZERO, is_digit, is_letter
-from coprlake.text.numbers import digit_of, digits_at, hex_digit_of
+from coprlake.text.digits import digit_of, digits_at, hex_digit_of
 
 F64Array = npt.NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from coprlake.text.civil_time import (
     name_at,
     weekday_at,
 )
-from coprlake.text.numbers import digits_at, fraction_micros_at
+from coprlake.text.digits import digits_at, fraction_micros_at
 from coprlake.text.zones import is_utc_at, offset_at
 
 _Z: Final = 90

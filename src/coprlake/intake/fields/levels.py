@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from coprlake.kernel import I64Array, U8Array, i64, kernel
 from coprlake.text.byte_classes import BLANK, CASE_BIT, COLON, QUOTE, TAB, is_digit, is_letter
-from coprlake.text.numbers import digits_end
+from coprlake.text.digits import digits_end
 
 LEVELS: Final = ("TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "ERROR", "FATAL")
 TRACE, DEBUG, INFO, NOTICE, WARN, ERROR, FATAL = range(7)

@@ -23,13 +23,13 @@ from coprlake.text.byte_classes import (
     is_letter,
 )
 from coprlake.text.civil_time import MINUTE_MICROS, NO_DATE, SECOND_MICROS, date_micros, latest_date, month_at
-from coprlake.text.numbers import digits_at, fraction_micros_at, number_at
+from coprlake.text.digits import digits_at, fraction_micros_at, number_at
 from coprlake.text.zones import is_utc_at, offset_at
 
 NONE, NAIVE, ABSOLUTE = 0, 1, 2
 """No timestamp; one without a zone; one that says its zone."""
 
-Found = tuple[int, int, int]
+FoundTimestamp = tuple[int, int, int]
 """Microseconds since 1970, one of the three kinds, and where it ends."""
 
 YEAR, LATEST = 0, 1
@@ -99,7 +99,7 @@ def zone_at(data: U8Array, i: int, end: int) -> tuple[int, int]:
 
 
 @kernel
-def _joined(date: int, clock: int, data: U8Array, i: int, end: int) -> Found:
+def _joined(date: int, clock: int, data: U8Array, i: int, end: int) -> FoundTimestamp:
     """The timestamp of a date and a time of day that is followed by what stands at `i`."""
     if date == NO_DATE or clock < 0:
         return 0, NONE, i
@@ -110,7 +110,7 @@ def _joined(date: int, clock: int, data: U8Array, i: int, end: int) -> Found:
 
 
 @kernel
-def _yearless(month: int, day: int, clock: int, stop: int, memory: I64Array) -> Found:
+def _yearless(month: int, day: int, clock: int, stop: int, memory: I64Array) -> FoundTimestamp:
     """The timestamp in the year that is remembered, or in one before if that lies too late or has no such day.
 
     If the year was given, it is that or none.
@@ -122,7 +122,7 @@ def _yearless(month: int, day: int, clock: int, stop: int, memory: I64Array) -> 
 
 
 @cold_kernel
-def iso_at(data: U8Array, i: int, end: int) -> Found:
+def iso_at(data: U8Array, i: int, end: int) -> FoundTimestamp:
     """``2024-05-06T07:08:09.123+02:00`` and its relatives: ``/`` or ``.`` in the date, a blank before the time."""
     if i + 16 > end or data[i + 4] != data[i + 7] or data[i + 10] == COLON:
         return 0, NONE, i
@@ -141,7 +141,7 @@ def iso_at(data: U8Array, i: int, end: int) -> Found:
 
 
 @cold_kernel
-def two_digits_at(data: U8Array, i: int, end: int, memory: I64Array) -> Found:
+def two_digits_at(data: U8Array, i: int, end: int, memory: I64Array) -> FoundTimestamp:
     """Spark's ``24/05/06 07:08:09``; Android's ``05-06 07:08:09.123`` and the like, which have no year."""
     if i + 14 > end:
         return 0, NONE, i
@@ -162,7 +162,7 @@ def two_digits_at(data: U8Array, i: int, end: int, memory: I64Array) -> Found:
 
 
 @cold_kernel
-def day_month_at(data: U8Array, i: int, digits: int, end: int) -> Found:
+def day_month_at(data: U8Array, i: int, digits: int, end: int) -> FoundTimestamp:
     """``06/May/2024:07:08:09 +0200`` of access logs, ``06-May-2024 07:08:09.123``, ``6 May 2024 07:08:09``."""
     after = i + digits + 4  # behind the month
     if after + 13 > end or data[after - 4] != data[after]:
@@ -177,7 +177,7 @@ def day_month_at(data: U8Array, i: int, digits: int, end: int) -> Found:
 
 
 @cold_kernel
-def month_day_at(data: U8Array, i: int, month: int, end: int, memory: I64Array) -> Found:
+def month_day_at(data: U8Array, i: int, month: int, end: int, memory: I64Array) -> FoundTimestamp:
     """Syslog's ``May  6 07:08:09``, which has no year; with one behind it (Apache, ``date``) or before the time."""
     if i + 14 > end or data[i + 3] != BLANK:
         return 0, NONE, i
@@ -223,7 +223,7 @@ def _loose_clock_at(data: U8Array, i: int, end: int) -> tuple[int, int]:
 
 
 @cold_kernel
-def compact_at(data: U8Array, i: int, digits: int, end: int) -> Found:
+def compact_at(data: U8Array, i: int, digits: int, end: int) -> FoundTimestamp:
     """``20240506-07:08:09:123``, ``20240506T070809Z``, HDFS's ``240506 070809``, MySQL's ``240506 07:08:09``."""
     j = i + digits
     if j + 7 > end or (data[j] != BLANK and (digits != 8 or (data[j] != DASH and data[j] != 84))):
@@ -246,7 +246,7 @@ def compact_at(data: U8Array, i: int, digits: int, end: int) -> Found:
 
 
 @cold_kernel
-def epoch_at(data: U8Array, i: int, digits: int, end: int) -> Found:
+def epoch_at(data: U8Array, i: int, digits: int, end: int) -> FoundTimestamp:
     """Seconds (perhaps with a fraction), milli-, micro- or nanoseconds since 1970, told apart by their length."""
     value = number_at(data, i, end, digits)
     if digits == 10:
@@ -267,7 +267,7 @@ def epoch_at(data: U8Array, i: int, digits: int, end: int) -> Found:
 
 
 @cold_kernel
-def glog_at(data: U8Array, i: int, end: int, memory: I64Array) -> Found:
+def glog_at(data: U8Array, i: int, end: int, memory: I64Array) -> FoundTimestamp:
     """Google's ``E0506 07:08:09.123456``: a level, month, day, and no year."""
     month, day = number_at(data, i + 1, end, 2), number_at(data, i + 3, end, 2)
     if month < 0 or day < 0 or i + 14 > end or data[i + 5] != BLANK:

@@ -18,7 +18,7 @@ from coprlake.intake.fields.timestamp_layouts import (
     NO_LATEST,
     NONE,
     YEAR,
-    Found,
+    FoundTimestamp,
     compact_at,
     day_month_at,
     epoch_at,
@@ -89,7 +89,7 @@ def _is_epoch_place(data: U8Array, start: int, i: int, digits: int, end: int) ->
 
 
 @kernel
-def timestamp_at(data: U8Array, start: int, i: int, end: int, memory: I64Array) -> Found:
+def timestamp_at(data: U8Array, start: int, i: int, end: int, memory: I64Array) -> FoundTimestamp:
     """The timestamp that begins at `i` of the line from `start` to `end`."""
     if not is_digit(data[i]):
         month = month_at(data, i, end)

@@ -11,7 +11,7 @@ from coprlake.intake.formats.text_lines import Parts, span_columns
 from coprlake.intake.lines import Lines
 from coprlake.kernel import I64Array, U8Array, i64, kernel
 from coprlake.text.byte_classes import BLANK, CLOSE_BRACKET, COLON, DASH, OPEN_BRACKET
-from coprlake.text.numbers import digits_end, number_at
+from coprlake.text.digits import digits_end, number_at
 
 HOST, PROCESS, MESSAGE_ID = 0, 2, 4
 """Columns of spans where each of them begins; the next column is where it ends. A start of -1 means there is none."""

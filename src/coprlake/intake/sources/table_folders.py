@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from coprlake.errors import UsageError
-from coprlake.table_formats import DELTA, ICEBERG, ICEBERG_FOLDER, MARKS, Found, is_iceberg
+from coprlake.table_formats import DELTA, ICEBERG, ICEBERG_FOLDER, MARKS, FoundTable, is_iceberg
 
 
 def refuse_tables_above(given: str, folders: Iterable[str]) -> None:
@@ -31,7 +31,7 @@ def refuse_tables_above(given: str, folders: Iterable[str]) -> None:
                 seen.add(path)
                 name = _format_of(path)
                 if name is not None:
-                    raise _refusal(given, Found(name, path))
+                    raise _refusal(given, FoundTable(name, path))
 
 
 def refuse_listed(given: str, folder: str, folders: Iterable[str], files: Iterable[str]) -> None:
@@ -48,9 +48,9 @@ def refuse_listed(given: str, folder: str, folders: Iterable[str], files: Iterab
     """
     mark = next((MARKS[name] for name in folders if name in MARKS), None)
     if mark is not None:
-        raise _refusal(given, Found(mark, folder))
+        raise _refusal(given, FoundTable(mark, folder))
     if os.path.basename(folder) == ICEBERG_FOLDER and any(map(is_iceberg, files)):  # noqa: PTH119
-        raise _refusal(given, Found(ICEBERG, os.path.dirname(folder)))  # noqa: PTH120
+        raise _refusal(given, FoundTable(ICEBERG, os.path.dirname(folder)))  # noqa: PTH120
 
 
 def refuse_tables_within(given: str) -> None:
@@ -77,7 +77,7 @@ def _format_of(folder: str) -> str | None:
     return ICEBERG if any(map(is_iceberg, names)) else None
 
 
-def _refusal(given: str, found: Found) -> UsageError:
+def _refusal(given: str, found: FoundTable) -> UsageError:
     own, table = os.path.realpath(given), os.path.realpath(found.folder)
     if own == table:
         place = f"this folder is {found.noun}"

@@ -4,7 +4,7 @@ from typing import Any
 
 from coprlake.language import syntax, times
 from coprlake.language.binding.converting import a_kind, cast, convert
-from coprlake.language.binding.session import Session
+from coprlake.language.binding.session import QuerySession
 from coprlake.language.functions.catalog import FUNCTIONS
 from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Constant, Expr
@@ -13,7 +13,7 @@ from coprlake.language.times import Months
 from coprlake.language.types import DOUBLE, DURATION, LONG, TIMESTAMP, Type
 
 
-def arithmetic(session: Session, operator: str, left: Expr, right: Expr, span: Span) -> Expr:
+def arithmetic(session: QuerySession, operator: str, left: Expr, right: Expr, span: Span) -> Expr:
     """``+ - * / %``, by the table of types in the reference."""
     left, right = as_number(left), as_number(right)
     kinds = (left.type.kind, right.type.kind)
@@ -36,7 +36,7 @@ def arithmetic(session: Session, operator: str, left: Expr, right: Expr, span: S
     return session.fail(f"{operator} cannot be used with {a_kind(left.type)} and {a_kind(right.type)}{advice}", span)
 
 
-def negated(session: Session, operand: Expr, span: Span) -> Expr:
+def negated(session: QuerySession, operand: Expr, span: Span) -> Expr:
     """The negative of a number or duration."""
     operand = as_number(operand)
     if operand.type.kind == "null":
@@ -49,7 +49,7 @@ def negated(session: Session, operand: Expr, span: Span) -> Expr:
     return Apply(operators.NEGATE, (operand,), operand.type)
 
 
-def aligned(session: Session, operand: Expr, node: syntax.Align) -> Expr:
+def aligned(session: QuerySession, operand: Expr, node: syntax.Align) -> Expr:
     """A time rounded down to the unit of `node`."""
     problem = times.check_alignment(node.count, node.unit)
     if problem:
@@ -96,7 +96,7 @@ def _applied(operator: str, left: Expr, right: Expr, kind: Type) -> Expr:
     return Apply(operators.ARITHMETIC[operator], (left, right), kind)
 
 
-def _moved(session: Session, moment: Expr, duration: Expr, sign: int, span: Span) -> Expr:
+def _moved(session: QuerySession, moment: Expr, duration: Expr, sign: int, span: Span) -> Expr:
     if isinstance(duration, Constant) and isinstance(moment, Constant) and moment.value is not None:
         try:
             moved = times.add(moment.value, duration.value, sign)
@@ -112,7 +112,7 @@ def _moved(session: Session, moment: Expr, duration: Expr, sign: int, span: Span
     return Apply(operators.ARITHMETIC["+" if sign > 0 else "-"], (moment, micros), TIMESTAMP)
 
 
-def _durations(session: Session, operator: str, left: Expr, right: Expr, span: Span) -> Expr | None:
+def _durations(session: QuerySession, operator: str, left: Expr, right: Expr, span: Span) -> Expr | None:
     for side in (left, right):
         if isinstance(side, Constant) and isinstance(side.value, Months):
             session.fail("months, quarters and years have no fixed length; add them to a time", span)

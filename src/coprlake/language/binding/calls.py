@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from coprlake.errors import UsageError
 from coprlake.language import syntax
 from coprlake.language.binding.converting import a_kind, as_double, constant, expect
-from coprlake.language.binding.session import Session
+from coprlake.language.binding.session import QuerySession
 from coprlake.language.functions.catalog import FUNCTIONS
 from coprlake.language.functions.registry import Function, Parameter, named_type
 from coprlake.language.functions.values import operators
@@ -17,7 +17,7 @@ from coprlake.language.times import Months
 from coprlake.language.types import BOOLEAN, DOUBLE, LONG, STRING, TIMESTAMP
 
 
-def function_of(session: Session, node: syntax.Call) -> Function:
+def function_of(session: QuerySession, node: syntax.Call) -> Function:
     """The function that a call names."""
     function = FUNCTIONS.get(node.name.lower())
     if function is None or not function.group:
@@ -27,7 +27,7 @@ def function_of(session: Session, node: syntax.Call) -> Function:
 
 
 def arguments_of(
-    session: Session, function: Function, node: syntax.Call, bind: Callable[[syntax.Value], Expr]
+    session: QuerySession, function: Function, node: syntax.Call, bind: Callable[[syntax.Value], Expr]
 ) -> list[Expr | None]:
     """The arguments in the order of the parameters; those of a variadic parameter are all in its place."""
     given: dict[str, list[Expr]] = {}
@@ -51,7 +51,7 @@ def arguments_of(
     return result
 
 
-def _parameter(session: Session, function: Function, argument: syntax.Argument, at: int) -> Parameter:
+def _parameter(session: QuerySession, function: Function, argument: syntax.Argument, at: int) -> Parameter:
     """The parameter that an argument is for: the one that it names, or the one at its place."""
     parameters = function.parameters
     if argument.name is None:
@@ -65,7 +65,7 @@ def _parameter(session: Session, function: Function, argument: syntax.Argument, 
     return named
 
 
-def _fitting(session: Session, function: Function, parameter: Parameter, value: Expr, span: Span) -> Expr:
+def _fitting(session: QuerySession, function: Function, parameter: Parameter, value: Expr, span: Span) -> Expr:
     """The argument as a type that the parameter takes."""
     if parameter.is_constant and not _is_constant(value):
         session.fail(f"{parameter.name} of {function.name} has to be a constant", span)
@@ -89,7 +89,7 @@ def _fitting(session: Session, function: Function, parameter: Parameter, value: 
     return session.fail(f"{parameter.name} of {function.name} has to be {wanted}, found {a_kind(value.type)}", span)
 
 
-def _check(session: Session, function: Function, parameter: Parameter, value: Expr, span: Span) -> None:
+def _check(session: QuerySession, function: Function, parameter: Parameter, value: Expr, span: Span) -> None:
     """Reject a constant that makes no sense."""
     is_null = isinstance(value, Constant) and value.value is None
     if is_null and parameter.is_constant and "any" not in parameter.kinds and parameter.default is not None:
@@ -106,7 +106,7 @@ def _check(session: Session, function: Function, parameter: Parameter, value: Ex
                 session.fail(str(error), span)
 
 
-def invoke(session: Session, function: Function, arguments: Sequence[Expr | None], span: Span) -> Expr:
+def invoke(session: QuerySession, function: Function, arguments: Sequence[Expr | None], span: Span) -> Expr:
     """A function of these arguments."""
     kind = function.type_for(arguments)
     if kind is None:
@@ -124,7 +124,7 @@ def invoke(session: Session, function: Function, arguments: Sequence[Expr | None
     return Apply(function, tuple(arguments), kind)
 
 
-def order_of(session: Session, function: Function, scope: Scope, span: Span) -> list[Expr | None]:
+def order_of(session: QuerySession, function: Function, scope: Scope, span: Span) -> list[Expr | None]:
     """What an aggregation sorts the records by: the direction of each key (a or d) as one text, then the keys."""
     order = scope.order
     if function.name != "collectArray":

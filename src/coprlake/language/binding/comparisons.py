@@ -5,7 +5,7 @@ from typing import Final
 from coprlake.errors import QueryError
 from coprlake.language import syntax, times
 from coprlake.language.binding.converting import convert
-from coprlake.language.binding.session import Session
+from coprlake.language.binding.session import QuerySession
 from coprlake.language.functions.catalog import FUNCTIONS
 from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Constant, Expr
@@ -14,7 +14,7 @@ from coprlake.language.types import BOOLEAN, DOUBLE, LONG, NULL, STRING, TIMESTA
 _ORDERED: Final = frozenset({"long", "double", "string", "timestamp", "duration", "boolean", "ip"})
 
 
-def compare(session: Session, operator: str, left: Expr, right: Expr) -> Expr:
+def compare(session: QuerySession, operator: str, left: Expr, right: Expr) -> Expr:
     """A comparison; null if a side is null; values that cannot be compared are not equal."""
     function = operators.COMPARISONS[operator]
     if NULL in (left.type, right.type):
@@ -30,7 +30,7 @@ def compare(session: Session, operator: str, left: Expr, right: Expr) -> Expr:
     return Apply(operators.INCOMPARABLE, (left, right, answer), BOOLEAN)
 
 
-def as_time(session: Session, side: Expr, other: Expr, node: syntax.Expression) -> Expr:
+def as_time(session: QuerySession, side: Expr, other: Expr, node: syntax.Expression) -> Expr:
     """A constant text that is compared with a time is a time too."""
     if other.type != TIMESTAMP or not isinstance(side, Constant) or not isinstance(side.value, str):
         return side

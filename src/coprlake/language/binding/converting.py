@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from coprlake.language.binding.session import Session
+from coprlake.language.binding.session import QuerySession
 from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Constant, Expr
 from coprlake.language.scope import missing
@@ -51,7 +51,7 @@ def _convert_record(found: Expr, kind: Type) -> Expr | None:
     return Apply(operators.RECORD, tuple(members), kind)
 
 
-def expect(session: Session, found: Expr, kind: Type, span: Span, what: str) -> Expr:
+def expect(session: QuerySession, found: Expr, kind: Type, span: Span, what: str) -> Expr:
     """The expression as a value of this type; the query fails if it cannot be one."""
     converted = convert(found, kind)
     if converted is None:
@@ -60,7 +60,7 @@ def expect(session: Session, found: Expr, kind: Type, span: Span, what: str) -> 
     return converted
 
 
-def unify(session: Session, found: Sequence[Expr], span: Span, what: str) -> list[Expr]:
+def unify(session: QuerySession, found: Sequence[Expr], span: Span, what: str) -> list[Expr]:
     """The expressions as values of one type."""
     kind: Type | None = NULL
     for expression in found:

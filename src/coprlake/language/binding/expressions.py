@@ -9,7 +9,7 @@ from coprlake.language.binding.arithmetic import aligned, arithmetic, negated
 from coprlake.language.binding.calls import arguments_of, function_of, invoke, order_of
 from coprlake.language.binding.comparisons import as_time, compare
 from coprlake.language.binding.converting import a_kind, convert, expect, member_at
-from coprlake.language.binding.session import Session
+from coprlake.language.binding.session import QuerySession
 from coprlake.language.functions.catalog import FUNCTIONS
 from coprlake.language.functions.registry import Function
 from coprlake.language.functions.values import operators
@@ -40,7 +40,7 @@ class Expressions:
 
     def __init__(
         self,
-        session: Session,
+        session: QuerySession,
         scope: Scope,
         subquery: Callable[[syntax.Pipeline], Scope],
         *,

@@ -5,7 +5,7 @@ from typing import Any
 
 from coprlake.language import syntax, times
 from coprlake.language.binding.converting import constant, unify
-from coprlake.language.binding.session import Session
+from coprlake.language.binding.session import QuerySession
 from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Constant, Expr
 from coprlake.language.suggestions import hint
@@ -13,7 +13,7 @@ from coprlake.language.times import Months
 from coprlake.language.types import DURATION, NULL, TIMESTAMP, array
 
 
-def literal(session: Session, node: syntax.Literal) -> Constant:
+def literal(session: QuerySession, node: syntax.Literal) -> Constant:
     """A text, number, truth value or null."""
     value = node.value
     if isinstance(value, int) and not isinstance(value, bool) and value > 2**63 - 1:
@@ -21,7 +21,7 @@ def literal(session: Session, node: syntax.Literal) -> Constant:
     return constant(value)
 
 
-def duration(session: Session, node: syntax.Duration) -> Constant:
+def duration(session: QuerySession, node: syntax.Duration) -> Constant:
     """A length of time."""
     length = times.length(node.count, node.unit)
     if not isinstance(length, Months) and length >= 2**63:
@@ -29,7 +29,7 @@ def duration(session: Session, node: syntax.Duration) -> Constant:
     return Constant(length, DURATION)
 
 
-def variable(session: Session, node: syntax.Variable) -> Expr:
+def variable(session: QuerySession, node: syntax.Variable) -> Expr:
     """The value that came with the query; a list becomes an array."""
     if node.name not in session.variables:
         known = hint(node.name, session.variables)
@@ -40,13 +40,13 @@ def variable(session: Session, node: syntax.Variable) -> Expr:
     return _given(session, value, node)
 
 
-def listed(session: Session, elements: list[Expr], span: syntax.Span) -> Expr:
+def listed(session: QuerySession, elements: list[Expr], span: syntax.Span) -> Expr:
     """An array of these elements."""
     parts = unify(session, elements, span, "the elements")
     return Apply(operators.LIST, tuple(parts), array(parts[0].type if parts else NULL))
 
 
-def _given(session: Session, value: Any, node: syntax.Variable) -> Expr:
+def _given(session: QuerySession, value: Any, node: syntax.Variable) -> Expr:
     """The value of a variable, or an element of it."""
     if isinstance(value, datetime):
         return Constant(times.as_microseconds(value), TIMESTAMP)

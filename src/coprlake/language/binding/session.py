@@ -9,7 +9,7 @@ from coprlake.language.syntax import Span
 
 
 @dataclass
-class Session:
+class QuerySession:
     """What a query knows besides its text.
 
     Attributes:

@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 from coprlake.language import syntax
 from coprlake.language.binding.expressions import Expressions
-from coprlake.language.binding.session import Session
+from coprlake.language.binding.session import QuerySession
 from coprlake.language.commands.registry import COMMANDS
 from coprlake.language.plan import Apply, Column, Constant, Expr, Node, Project, Ref, Values
 from coprlake.language.scope import Scope
@@ -18,7 +18,7 @@ class Pipeline:
     """Plans the commands of a query or of a subquery."""
 
     def __init__(
-        self, session: Session, tables: Tables, timeframe: tuple[int | None, int | None] = (None, None)
+        self, session: QuerySession, tables: Tables, timeframe: tuple[int | None, int | None] = (None, None)
     ) -> None:
         self.session = session
         self.tables = tables

@@ -8,7 +8,7 @@ from coprlake.language import syntax, times
 from coprlake.language.binding.arithmetic import arithmetic
 from coprlake.language.binding.converting import constant, unify
 from coprlake.language.binding.known_values import listed
-from coprlake.language.binding.session import Session
+from coprlake.language.binding.session import QuerySession
 from coprlake.language.commands.pipeline import Pipeline
 from coprlake.language.commands.registry import command
 from coprlake.language.functions.values import operators
@@ -143,7 +143,7 @@ def _data(pipeline: Pipeline, step: Command, _: Scope) -> Scope:
     return scopes.of_values(names, columns, [tuple(row) for row in table])
 
 
-def _from_json(session: Session, value: Any, span: syntax.Span) -> Expr:
+def _from_json(session: QuerySession, value: Any, span: syntax.Span) -> Expr:
     if isinstance(value, list):
         return listed(session, [_from_json(session, part, span) for part in value], span)
     if isinstance(value, dict):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class ArrayFunction:
     """An array function.
 
     Attributes:
@@ -32,9 +32,9 @@ class Kernel:
     output: pa.DataType
 
 
-def kernel(
+def array_function(
     run: Callable[..., pa.Array], inputs: tuple[pa.DataType, ...], output: pa.DataType, **constants: Any
-) -> Kernel:
+) -> ArrayFunction:
     """An array function from a module-level function, with `constants` bound.
 
     Its name includes a hash of the constants and types, since engines identify functions only by name.
@@ -42,7 +42,7 @@ def kernel(
     told = repr((sorted(constants.items()), [str(kind) for kind in inputs], str(output)))
     digest = hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     name = f"coprlake_{run.__name__.strip('_')}_{digest}"
-    return Kernel(name, partial(run, **constants) if constants else run, inputs, output)
+    return ArrayFunction(name, partial(run, **constants) if constants else run, inputs, output)
 
 
 def by_distinct(values: pa.Array, output: pa.DataType, of_one: Callable[[Any], Any]) -> pa.Array:
@@ -77,4 +77,4 @@ def call_together(
     """Call an array function with several arguments, packed into a record: in DuckDB ours take one argument."""
     names = [f"a{i}" for i in range(len(inputs))]
     record = pa.struct(list(zip(names, inputs, strict=True)))
-    return d.kernel(kernel(_OfRecords(run), (record,), output, **constants), d.pack(names, arguments))
+    return d.apply(array_function(_OfRecords(run), (record,), output, **constants), d.pack(names, arguments))

@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.spark import Spark
 
-from coprlake.language.functions.array_functions import Kernel
+from coprlake.language.functions.array_functions import ArrayFunction
 from coprlake.language.sql.sql_text import rendered
 from coprlake.language.types import Type, member_names
 
@@ -37,7 +37,7 @@ class Dialect:
     name: str
 
     def __init__(self) -> None:
-        self.kernels: dict[str, Kernel] = {}
+        self.array_functions: dict[str, ArrayFunction] = {}
         """What has to be known to the engine before it runs the query."""
         self._bound = 0
 
@@ -89,10 +89,10 @@ class Dialect:
         """A function of the engine."""
         return exp.Anonymous(this=name, expressions=list(arguments))
 
-    def kernel(self, kernel: Kernel, *arguments: exp.Expression) -> exp.Expression:
+    def apply(self, function: ArrayFunction, *arguments: exp.Expression) -> exp.Expression:
         """One of our own functions."""
-        self.kernels[kernel.name] = kernel
-        return self.call(kernel.name, *arguments)
+        self.array_functions[function.name] = function
+        return self.call(function.name, *arguments)
 
     def case(self, *branches: tuple[exp.Expression, exp.Expression], default: exp.Expression) -> exp.Expression:
         """The value of the first condition that is true."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from coprlake.language.functions.array_functions import Kernel
+from coprlake.language.functions.array_functions import ArrayFunction
 from coprlake.language.sql.dialect import Dialect
 
 
@@ -34,12 +34,14 @@ def iterated(d: Dialect, values: exp.Expression, bound: str, body: exp.Expressio
     call = _innermost(d, body) if d.is_spark else None
     if call is None:
         return d.call(d.pick(duckdb="list_transform", spark="transform"), values, _lambda(body, bound))
-    kernel = d.kernels[call.name]
-    each = Kernel(f"{kernel.name}_each", Each(kernel.run), (pa.list_(kernel.inputs[0]),), pa.list_(kernel.output))
+    function = d.array_functions[call.name]
+    each = ArrayFunction(
+        f"{function.name}_each", Each(function.run), (pa.list_(function.inputs[0]),), pa.list_(function.output)
+    )
     given = d.call("transform", values.copy(), _lambda(call.expressions[0].copy(), bound))
     element, result, pair = d.bound_name(), d.bound_name(), d.bound_name()
     both = d.pack(["e", "k"], [exp.column(element), exp.column(result)])
-    pairs = d.call("zip_with", values, d.kernel(each, given), _lambda(both, element, result))
+    pairs = d.call("zip_with", values, d.apply(each, given), _lambda(both, element, result))
     return iterated(d, pairs, pair, _picked(d, body, call, bound, pair))
 
 
@@ -51,7 +53,7 @@ def _innermost(d: Dialect, body: exp.Expression) -> exp.Anonymous | None:
     """One of our functions that has none of them in its arguments."""
     for call in body.find_all(exp.Anonymous):
         inner = (part for part in call.find_all(exp.Anonymous) if part is not call)
-        if call.name in d.kernels and not any(part.name in d.kernels for part in inner):
+        if call.name in d.array_functions and not any(part.name in d.array_functions for part in inner):
             return call
     return None
 

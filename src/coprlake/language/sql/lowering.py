@@ -59,7 +59,7 @@ def lower(node: plan.Node, outputs: Sequence[Expr], engine: str) -> Lowered:
     """The SQL for these expressions over a plan."""
     lowering = Lowering(DIALECTS[engine]())
     columns = [Column(f"c{i}", value.type) for i, value in enumerate(outputs)]
-    relation = lowering.settled(
+    relation = lowering.with_ties_broken(
         lowering.node(plan.Project(node, dict(zip(columns, outputs, strict=True))), columns), columns
     )
     select, _ = relation.finished(lowering.names, columns, keeps_order=False, sorted_=True)
@@ -166,7 +166,7 @@ class Lowering:
         relation: Relation = yield self._node(node, wanted)
         return relation if relation.is_plain(used) else relation.wrapped(self.names, wanted)
 
-    def settled(self, relation: Relation, columns: Sequence[Column]) -> Relation:
+    def with_ties_broken(self, relation: Relation, columns: Sequence[Column]) -> Relation:
         """The same rows; those that are equal in what they are sorted by are sorted by these columns too.
 
         Without an order there is nothing to settle.
@@ -334,7 +334,7 @@ class Lowering:
                 relation = relation.wrapped(self.names, columns)
             relation.order = self._ties(relation, groups or columns, [])
         else:
-            relation = self.settled(relation, columns)
+            relation = self.with_ties_broken(relation, columns)
         relation.select = ordered(relation.select, relation.order).limit(node.count, copy=False)
         relation.is_closed = True
         return relation

@@ -22,7 +22,7 @@ from coprlake.predicate.deciding.finding import (
 )
 from coprlake.predicate.deciding.typed import relates, valid_rows
 from coprlake.predicate.narrowing.required import phrase_parts
-from coprlake.predicate.patterns.literals import Piece, literals_to_look_for, required_literals
+from coprlake.predicate.patterns.literals import LiteralPiece, literals_to_look_for, required_literals
 from coprlake.predicate.patterns.regex import parse_pattern
 from coprlake.predicate.patterns.wildcards import as_one_piece, as_regex, pieces_of_wildcard
 from coprlake.predicate.predicates import (
@@ -77,7 +77,7 @@ class _AnyText(_OnlyText):
         return np.ones(len(texts.strings), np.bool_)
 
 
-class _Found(_OnlyText):
+class _HasNeedle(_OnlyText):
     """The text contains the needle, between characters that the condition allows."""
 
     cost = 3
@@ -243,12 +243,12 @@ def new_condition(predicate: Leaf) -> Condition:
 def _text_condition(predicate: TextPredicate) -> Condition:
     text, exact = predicate.text, predicate.case_sensitive
     if isinstance(predicate, Contains):
-        return _found(Piece(text, True, True), case_sensitive=exact)
+        return _found(LiteralPiece(text, True, True), case_sensitive=exact)
     if isinstance(predicate, Term):
-        return _found(Piece(text, False, False), case_sensitive=exact)
+        return _found(LiteralPiece(text, False, False), case_sensitive=exact)
     if isinstance(predicate, Phrase):
         core, checks_left, checks_right = phrase_parts(text)
-        return _found(Piece(core, not checks_left, not checks_right), case_sensitive=exact, words=True)
+        return _found(LiteralPiece(core, not checks_left, not checks_right), case_sensitive=exact, words=True)
     if isinstance(predicate, Prefix | Suffix):
         edge = PREFIX if isinstance(predicate, Prefix) else SUFFIX
         return _AtEdge(text, edge, case_sensitive=exact) if text else _AnyText()
@@ -261,8 +261,8 @@ def _text_condition(predicate: TextPredicate) -> Condition:
     return _Matching(pattern.source, literals_to_look_for(required_literals(pattern.tree)))
 
 
-def _found(piece: Piece, *, case_sensitive: bool, words: bool = False) -> Condition:
+def _found(piece: LiteralPiece, *, case_sensitive: bool, words: bool = False) -> Condition:
     if not piece.text:
         return _AnyText()
     left, right = not piece.left_open, not piece.right_open
-    return _Found(piece.text, case_sensitive=case_sensitive, left_bars=left, right_bars=right, words=words)
+    return _HasNeedle(piece.text, case_sensitive=case_sensitive, left_bars=left, right_bars=right, words=words)

@@ -8,7 +8,7 @@ import numpy as np
 from coprlake.kernel import U8Array
 from coprlake.predicate.deciding.finding import Needle, find_rows, new_needle
 from coprlake.predicate.narrowing.required import required_text
-from coprlake.predicate.patterns.literals import AllOf, AnyOf, Piece, Requirement
+from coprlake.predicate.patterns.literals import AllOf, AnyOf, LiteralPiece, Requirement
 from coprlake.predicate.predicates import And, Or, Predicate, TextPredicate
 
 Screen: TypeAlias = Callable[[U8Array], bool]
@@ -41,7 +41,7 @@ def _any_screen(screens: list[Screen]) -> Screen:
 
 
 def _of_requirement(requirement: Requirement) -> Screen | None:
-    if isinstance(requirement, Piece):
+    if isinstance(requirement, LiteralPiece):
         return _of_text(requirement.text)
     found = [_of_requirement(part) for part in requirement.parts]
     screens = [screen for screen in found if screen is not None]

@@ -5,7 +5,7 @@ from typing import Final, Literal, NamedTuple
 from coprlake.predicate.narrowing.required import required_tokens
 from coprlake.predicate.paths import is_path
 from coprlake.predicate.predicates import ALL_FIELDS, Contains, Predicate, Term
-from coprlake.sketch.algebra import ANYTHING, NOTHING, Program, compile_all_tokens, compile_expression
+from coprlake.sketch.algebra import ANYTHING, NOTHING, TokenProgram, compile_all_tokens, compile_expression
 from coprlake.tokens.profile import Profile
 from coprlake.tokens.required_tokens import piece_tokens
 
@@ -26,7 +26,7 @@ class Demand(NamedTuple):
     """
 
     kind: Kind
-    program: Program
+    program: TokenProgram
     notes: tuple[str, ...]
 
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from coprlake.kernel import U32Array
 from coprlake.predicate.paths import is_path, key_in, prefixes
-from coprlake.predicate.patterns.literals import NO_REQUIREMENT, AllOf, Piece, Requirement, required_literals
+from coprlake.predicate.patterns.literals import NO_REQUIREMENT, AllOf, LiteralPiece, Requirement, required_literals
 from coprlake.predicate.patterns.regex import parse_pattern
 from coprlake.predicate.patterns.wildcards import pieces_of_wildcard
 from coprlake.predicate.predicates import (
@@ -39,7 +39,7 @@ from coprlake.tokens.profile import Indexed, Profile
 from coprlake.tokens.required_tokens import piece_tokens, value_tokens
 
 
-class Pruning(NamedTuple):
+class RequiredTokens(NamedTuple):
     """The batches to read, as an expression over tokens, and the reasons why there are not fewer."""
 
     expression: Expression
@@ -50,7 +50,7 @@ _Notes: TypeAlias = dict[str, None]  # in order, each once
 _ABSENT: Final = object()
 
 
-def required_tokens(predicate: Predicate, profile: Profile) -> Pruning:
+def required_tokens(predicate: Predicate, profile: Profile) -> RequiredTokens:
     """The tokens that a batch of the segment must contain if one of its records matches.
 
     Raises:
@@ -58,7 +58,7 @@ def required_tokens(predicate: Predicate, profile: Profile) -> Pruning:
     """
     notes: _Notes = {}
     expression = _expression(predicate, profile, notes)
-    return Pruning(expression, tuple(notes))
+    return RequiredTokens(expression, tuple(notes))
 
 
 def _expression(predicate: Predicate, profile: Profile, notes: _Notes) -> Expression:
@@ -161,16 +161,16 @@ def required_text(predicate: TextPredicate) -> Requirement:
     """The pieces of text that every match contains."""
     text = predicate.text
     if isinstance(predicate, Contains):
-        return Piece(text, True, True)
+        return LiteralPiece(text, True, True)
     if isinstance(predicate, Term):
-        return Piece(text, False, False)
+        return LiteralPiece(text, False, False)
     if isinstance(predicate, Prefix):
-        return Piece(text, False, True)
+        return LiteralPiece(text, False, True)
     if isinstance(predicate, Suffix):
-        return Piece(text, True, False)
+        return LiteralPiece(text, True, False)
     if isinstance(predicate, Phrase):
         core, checks_left, checks_right = phrase_parts(text)
-        return Piece(core, not (checks_left and _is_word(core[0])), not (checks_right and _is_word(core[-1])))
+        return LiteralPiece(core, not (checks_left and _is_word(core[0])), not (checks_right and _is_word(core[-1])))
     if isinstance(predicate, Wildcard):
         return pieces_of_wildcard(text)
     return required_literals(parse_pattern(text, case_sensitive=predicate.case_sensitive).tree)
@@ -188,7 +188,7 @@ def _is_word(character: str) -> bool:
 
 
 def _tokens_of(requirement: Requirement, field: str, indexed: Indexed) -> Expression:
-    if isinstance(requirement, Piece):
+    if isinstance(requirement, LiteralPiece):
         text, left_open, right_open = requirement.text, requirement.left_open, requirement.right_open
         return _all_tokens(piece_tokens(text, field, left_open=left_open, right_open=right_open, rules=indexed.rules))
     parts = [_tokens_of(part, field, indexed) for part in requirement.parts]

@@ -34,7 +34,7 @@ Side: TypeAlias = Literal["before", "after"]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LiteralPiece:
     """A text that must occur, in any case of its ASCII letters; an open end may lie within a run of its class."""
 
     text: str
@@ -56,7 +56,7 @@ class AnyOf:
     parts: tuple["Requirement", ...]
 
 
-Requirement: TypeAlias = Piece | AllOf | AnyOf
+Requirement: TypeAlias = LiteralPiece | AllOf | AnyOf
 
 NO_REQUIREMENT: Final = AllOf(())
 
@@ -69,9 +69,9 @@ def required_literals(tree: Node | None) -> Requirement:
     return requirement if len(list(pieces_of(requirement))) <= _MOST_PIECES else NO_REQUIREMENT
 
 
-def pieces_of(requirement: Requirement) -> Iterable[Piece]:
+def pieces_of(requirement: Requirement) -> Iterable[LiteralPiece]:
     """All pieces of the requirement."""
-    if isinstance(requirement, Piece):
+    if isinstance(requirement, LiteralPiece):
         yield requirement
     else:
         for part in requirement.parts:
@@ -80,7 +80,7 @@ def pieces_of(requirement: Requirement) -> Iterable[Piece]:
 
 def literals_to_look_for(requirement: Requirement) -> tuple[str, ...]:
     """A few texts, as long as possible, such that every match contains one of them; empty if nothing is known."""
-    if isinstance(requirement, Piece):
+    if isinstance(requirement, LiteralPiece):
         return (requirement.text,)
     choices = [literals_to_look_for(part) for part in requirement.parts]
     if isinstance(requirement, AnyOf):
@@ -142,7 +142,7 @@ def _pieces(
     at_right = end < len(parts) and _is_border(parts[end])
     return _any_of(
         [
-            Piece(text, _is_open(text[0], befores[start], at_left), _is_open(text[-1], afters[end], at_right))
+            LiteralPiece(text, _is_open(text[0], befores[start], at_left), _is_open(text[-1], afters[end], at_right))
             for text in strings
         ]
     )

@@ -3,7 +3,7 @@
 import re
 from typing import Final, NamedTuple
 
-from coprlake.predicate.patterns.literals import AllOf, Piece
+from coprlake.predicate.patterns.literals import AllOf, LiteralPiece
 from coprlake.predicate.patterns.regex_tree import BLANK, FOREIGN, MARK, WORD, class_bit
 
 _ELEMENT = re.compile(r"\\([*?\\])|([*?])|(.)", re.DOTALL)
@@ -42,16 +42,18 @@ def pieces_of_wildcard(pattern: str) -> AllOf:
     """The texts that every match contains; only the ends of the pattern are closed, unless a wildcard is there."""
     elements = elements_of(pattern)
     last = len(elements) - 1
-    return AllOf(tuple(Piece(text, i > 0, i < last) for i, (text, is_sign) in enumerate(elements) if not is_sign))
+    return AllOf(
+        tuple(LiteralPiece(text, i > 0, i < last) for i, (text, is_sign) in enumerate(elements) if not is_sign)
+    )
 
 
-def as_one_piece(pattern: str) -> Piece | None:
+def as_one_piece(pattern: str) -> LiteralPiece | None:
     """The whole pattern as one piece, if wildcards are only at its ends, as in most patterns."""
     elements = elements_of(pattern)
     texts = [element.text for element in elements if not element.is_sign]
     if len(texts) > 1 or Element("?", True) in elements:
         return None
-    return Piece("".join(texts), elements[:1] == (Element("*", True),), elements[-1:] == (Element("*", True),))
+    return LiteralPiece("".join(texts), elements[:1] == (Element("*", True),), elements[-1:] == (Element("*", True),))
 
 
 def as_regex(pattern: str, *, case_sensitive: bool) -> str:

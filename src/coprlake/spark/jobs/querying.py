@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from coprlake.errors import CoprlakeError, QueryLimitError
 from coprlake.language.compiling import Compiled
-from coprlake.language.functions.array_functions import Kernel
+from coprlake.language.functions.array_functions import ArrayFunction
 from coprlake.language.plan import Column
 from coprlake.language.sql.dialect import SparkDialect
 from coprlake.language.sql.lowering import Lowered, ScanNeeds
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _numbers = itertools.count()
-_KNOWN: Final = "coprlake.kernels"
+_KNOWN: Final = "coprlake.array_functions"
 _MICROSECONDS_A_DAY: Final = 86_400 * 10**6
 
 
@@ -103,7 +103,7 @@ class SparkQuery(Query):
         with self._guarded(Deadline(None)):
             for needs in lowered.scans:
                 self._scan(needs, compiled, report).createOrReplaceTempView(views[needs.view])
-        self._learn(lowered.dialect.kernels)
+        self._learn(lowered.dialect.array_functions)
         report.add("read", began)
 
         def put(node: exp.Expression) -> exp.Expression:
@@ -161,18 +161,18 @@ class SparkQuery(Query):
                 outputs.append(_attribute(keys[column]).alias(name))
         return frame.select(*outputs) if outputs else frame
 
-    def _learn(self, kernels: Mapping[str, Kernel]) -> None:
+    def _learn(self, functions: Mapping[str, ArrayFunction]) -> None:
         """Register our array functions with the session."""
         from pyspark.sql.functions import arrow_udf
         from pyspark.sql.pandas.types import from_arrow_type
 
-        known: set[str] = getattr(self._spark, "_coprlake_kernels", set())
-        for name, kernel in kernels.items():
+        known: set[str] = getattr(self._spark, "_coprlake_array_functions", set())
+        for name, function in functions.items():
             if name not in known:
-                kernel.run(pa.nulls(1, kernel.inputs[0]))  # compiles now, so that workers find it compiled
-                self._spark.udf.register(name, arrow_udf(_for_spark(kernel), from_arrow_type(kernel.output)))
+                function.run(pa.nulls(1, function.inputs[0]))  # compiles now, so that workers find it compiled
+                self._spark.udf.register(name, arrow_udf(_for_spark(function), from_arrow_type(function.output)))
                 known.add(name)
-        self._spark._coprlake_kernels = known
+        self._spark._coprlake_array_functions = known
 
     @contextmanager
     def _guarded(self, deadline: Deadline) -> Iterator[None]:
@@ -214,9 +214,9 @@ class SparkQuery(Query):
         return explained_failure(error)
 
 
-def _for_spark(kernel: Kernel) -> Callable[[pa.Array], pa.Array]:
+def _for_spark(function: ArrayFunction) -> Callable[[pa.Array], pa.Array]:
     """Wrap the function in one parameter: Spark inspects the signature and would also count bound parameters."""
-    run = kernel.run
+    run = function.run
     return lambda column: run(column)
 
 

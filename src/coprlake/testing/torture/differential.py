@@ -23,8 +23,8 @@ import pyarrow as pa
 
 from coprlake.errors import CoprlakeError
 from coprlake.testing.torture.answers.answer_comparing import (
-    Asked,
     OpenTable,
+    SearchCase,
     random_extra,
     wrong_pipeline,
     wrong_search,
@@ -83,7 +83,7 @@ def question_of(seed: int, number: int, case: int, table: OpenTable, known: Know
         return Drawing(known, table.schema).pipeline(chance), chance.random() < 0.3
     predicate = random_predicate(known, chance)
     since, until = random_times(known, chance)
-    return Asked(predicate, since, until, random_extra(chance)), False
+    return SearchCase(predicate, since, until, random_extra(chance)), False
 
 
 def _wrong(table: OpenTable, question: Question, by_files: bool, outcome: Outcome | None = None) -> str | None:

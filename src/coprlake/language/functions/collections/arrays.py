@@ -6,7 +6,7 @@ from typing import Any, Final
 from sqlglot import exp
 
 from coprlake.errors import UsageError
-from coprlake.language.functions.array_functions import kernel
+from coprlake.language.functions.array_functions import array_function
 from coprlake.language.functions.collections import lists
 from coprlake.language.functions.registry import function
 from coprlake.language.functions.text.text_matching import constant_at
@@ -54,7 +54,7 @@ def _mean_type(types: Sequence[Type | None]) -> Type | None:
 
 
 def _of_lists(d: Dialect, node: Apply, value: exp.Expression, run: Any, **constants: Any) -> exp.Expression:
-    return d.kernel(kernel(run, (carried_type(kind_at(node, 0)),), carried_type(node.type), **constants), value)
+    return d.apply(array_function(run, (carried_type(kind_at(node, 0)),), carried_type(node.type), **constants), value)
 
 
 @function(

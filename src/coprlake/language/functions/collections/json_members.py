@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from coprlake.errors import UsageError
-from coprlake.language.functions.array_functions import by_distinct, kernel
+from coprlake.language.functions.array_functions import array_function, by_distinct
 from coprlake.language.functions.registry import function
 from coprlake.language.functions.text.text_matching import constant_at
 from coprlake.language.plan import Apply
@@ -83,7 +83,7 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_refused)
 
 def at_path(d: Dialect, text: exp.Expression, path: Path) -> exp.Expression:
     """The value at a path in a text, as SQL."""
-    return d.kernel(kernel(values_at, (pa.string(),), pa.string(), path=path), text)
+    return d.apply(array_function(values_at, (pa.string(),), pa.string(), path=path), text)
 
 
 @function(

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from coprlake.errors import UsageError
-from coprlake.language.functions.array_functions import call_together, kernel
+from coprlake.language.functions.array_functions import array_function, call_together
 from coprlake.language.functions.registry import function
 from coprlake.language.functions.text.spelling import FIRST_US, LAST_US, in_range
 from coprlake.language.functions.text.text_matching import constant_at
@@ -56,7 +56,7 @@ def _local(d: Dialect, node: Apply, args: Sql, place: int) -> exp.Expression:
             d.binary(exp.GTE, args[0], d.long(FIRST_US)), d.binary(exp.LTE, args[0].copy(), d.long(LAST_US))
         )
         return d.case((is_known, args[0].copy()), default=d.null(LONG))
-    return d.kernel(kernel(local_times, (pa.int64(),), pa.int64(), zone=zone), args[0])
+    return d.apply(array_function(local_times, (pa.int64(),), pa.int64(), zone=zone), args[0])
 
 
 # Parts of a time
@@ -81,7 +81,7 @@ _OPTIONS: Final[dict[str, Any]] = {"day of week": pc.DayOfWeekOptions(count_from
 def _part(name: str, part: str, doc: str, gives: int) -> None:
     def sql(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
         times = _local(d, node, args, 1)
-        return d.kernel(kernel(parts_of, (pa.int64(),), pa.int64(), part=part), times)
+        return d.apply(array_function(parts_of, (pa.int64(),), pa.int64(), part=part), times)
 
     _put_part(name, doc, gives, sql)
 
@@ -240,7 +240,7 @@ def formatted(times: pa.Array, pattern: str = "", zone: str = "UTC") -> pa.Array
 )
 def _format_timestamp(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     pattern, zone = str(constant_at(node, 1)), str(constant_at(node, 2))
-    return d.kernel(kernel(formatted, (pa.int64(),), pa.string(), pattern=pattern, zone=zone), args[0])
+    return d.apply(array_function(formatted, (pa.int64(),), pa.string(), pattern=pattern, zone=zone), args[0])
 
 
 # Times to and from numbers

@@ -8,7 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from coprlake.errors import UsageError
-from coprlake.language.functions.array_functions import kernel
+from coprlake.language.functions.array_functions import array_function
 from coprlake.language.functions.registry import FUNCTIONS, function, internal
 from coprlake.language.functions.values.numbers import whole
 from coprlake.language.plan import Apply, Constant
@@ -50,7 +50,7 @@ def _months(run: object) -> object:
     def sql(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
         count = node.arguments[1]
         assert isinstance(count, Constant)
-        return d.kernel(kernel(run, (pa.int64(),), pa.int64(), months=int(count.value)), args[0])  # type: ignore[arg-type]
+        return d.apply(array_function(run, (pa.int64(),), pa.int64(), months=int(count.value)), args[0])  # type: ignore[arg-type]
 
     return sql
 
@@ -125,7 +125,7 @@ def _origin(node: Apply) -> int | float:
 
 
 def _months_bin(d: Dialect, value: exp.Expression, months: int, origin: int) -> exp.Expression:
-    rounding = kernel(round_to_months, (pa.int64(),), pa.int64(), months=months)
+    rounding = array_function(round_to_months, (pa.int64(),), pa.int64(), months=months)
     if origin == 0:
-        return d.kernel(rounding, value)
-    return d.plus(d.kernel(rounding, d.minus(value, d.long(origin))), d.long(origin))
+        return d.apply(rounding, value)
+    return d.plus(d.apply(rounding, d.minus(value, d.long(origin))), d.long(origin))

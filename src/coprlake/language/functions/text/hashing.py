@@ -9,7 +9,7 @@ import pyarrow as pa
 import xxhash
 from sqlglot import exp
 
-from coprlake.language.functions.array_functions import by_distinct, kernel
+from coprlake.language.functions.array_functions import array_function, by_distinct
 from coprlake.language.functions.registry import function
 from coprlake.language.plan import Apply
 from coprlake.language.sql.dialect import Dialect
@@ -71,23 +71,23 @@ _put(
     "The SHA-512 hash of the text.",
     "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a"
     "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f",
-    lambda d, node, args: d.kernel(kernel(hashed, (pa.string(),), pa.string(), name="sha512"), args[0]),
+    lambda d, node, args: d.apply(array_function(hashed, (pa.string(),), pa.string(), name="sha512"), args[0]),
 )
 _put(
     "hashCrc32",
     "The CRC-32 checksum of the text.",
     "352441c2",
-    lambda d, node, args: d.kernel(kernel(checksums, (pa.string(),), pa.string()), args[0]),
+    lambda d, node, args: d.apply(array_function(checksums, (pa.string(),), pa.string()), args[0]),
 )
 _put(
     "hashXxHash32",
     "The xxHash of the text in 32 bits, with seed 0.",
     "32d153ff",
-    lambda d, node, args: d.kernel(kernel(xx_hashes, (pa.string(),), pa.string(), bits=32), args[0]),
+    lambda d, node, args: d.apply(array_function(xx_hashes, (pa.string(),), pa.string(), bits=32), args[0]),
 )
 _put(
     "hashXxHash64",
     "The xxHash of the text in 64 bits, with seed 0.",
     "44bc2cf5ad770999",
-    lambda d, node, args: d.kernel(kernel(xx_hashes, (pa.string(),), pa.string(), bits=64), args[0]),
+    lambda d, node, args: d.apply(array_function(xx_hashes, (pa.string(),), pa.string(), bits=64), args[0]),
 )

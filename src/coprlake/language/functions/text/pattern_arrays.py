@@ -12,7 +12,7 @@ from coprlake.dpl import matching_texts as dpl
 from coprlake.dpl.compiling.exports import ExportType
 from coprlake.dpl.pattern import Pattern, compile_pattern
 from coprlake.errors import UsageError
-from coprlake.language.functions.array_functions import kernel
+from coprlake.language.functions.array_functions import array_function
 from coprlake.language.functions.registry import Function
 from coprlake.language.plan import Apply
 from coprlake.language.relabeling import relabeled
@@ -67,7 +67,7 @@ def parse_function(text: str) -> ParseFunction:
     kind = type_of(pattern)
 
     def sql(d: Dialect, node: Apply, args: Sequence[Any]) -> exp.Expression:
-        return d.kernel(kernel(parse, (pa.string(),), carried_type(kind), pattern=text), args[0])
+        return d.apply(array_function(parse, (pa.string(),), carried_type(kind), pattern=text), args[0])
 
     return ParseFunction("parse", "", "parse", "", sql, (), lambda types: kind, record=kind)
 

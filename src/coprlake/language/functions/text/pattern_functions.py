@@ -10,7 +10,7 @@ from sqlglot import exp
 from coprlake.dpl import matching_texts as dpl
 from coprlake.dpl.pattern import compile_pattern
 from coprlake.errors import UsageError
-from coprlake.language.functions.array_functions import kernel
+from coprlake.language.functions.array_functions import array_function
 from coprlake.language.functions.registry import function
 from coprlake.language.functions.text import pattern_arrays as parsing
 from coprlake.language.functions.text.text_matching import constant_at
@@ -55,7 +55,7 @@ def _pattern_of(arguments: Sequence[Expr | None]) -> str:
 )
 def _matches_pattern(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     pattern = _pattern_of(node.arguments)
-    return d.kernel(kernel(matches_pattern, (pa.string(),), pa.bool_(), pattern=pattern), args[0])
+    return d.apply(array_function(matches_pattern, (pa.string(),), pa.bool_(), pattern=pattern), args[0])
 
 
 def matches_pattern(texts: pa.Array, pattern: str = "") -> pa.Array:
@@ -75,7 +75,7 @@ def matches_pattern(texts: pa.Array, pattern: str = "") -> pa.Array:
 )
 def _parse(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     pattern = _pattern_of(node.arguments)
-    return d.kernel(kernel(parse_first, (pa.string(),), carried_type(node.type), pattern=pattern), args[0])
+    return d.apply(array_function(parse_first, (pa.string(),), carried_type(node.type), pattern=pattern), args[0])
 
 
 def parse_first(texts: pa.Array, pattern: str = "") -> pa.Array:
@@ -102,7 +102,7 @@ def parse_first(texts: pa.Array, pattern: str = "") -> pa.Array:
 )
 def _parse_all(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     pattern = _pattern_of(node.arguments)
-    return d.kernel(kernel(parse_each, (pa.string(),), carried_type(node.type), pattern=pattern), args[0])
+    return d.apply(array_function(parse_each, (pa.string(),), carried_type(node.type), pattern=pattern), args[0])
 
 
 def parse_each(texts: pa.Array, pattern: str = "") -> pa.Array:
@@ -130,7 +130,9 @@ def parse_each(texts: pa.Array, pattern: str = "") -> pa.Array:
 )
 def _replace_pattern(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     pattern, new = _pattern_of(node.arguments), str(constant_at(node, 2))
-    return d.kernel(kernel(replace_pattern, (pa.string(),), pa.string(), pattern=pattern, replacement=new), args[0])
+    return d.apply(
+        array_function(replace_pattern, (pa.string(),), pa.string(), pattern=pattern, replacement=new), args[0]
+    )
 
 
 def replace_pattern(texts: pa.Array, pattern: str = "", replacement: str = "") -> pa.Array:
@@ -149,7 +151,7 @@ def replace_pattern(texts: pa.Array, pattern: str = "", replacement: str = "") -
 def _split_by_pattern(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     pattern = _pattern_of(node.arguments)
     kind = carried_type(array(STRING))
-    return d.kernel(kernel(split_by_pattern, (pa.string(),), kind, pattern=pattern), args[0])
+    return d.apply(array_function(split_by_pattern, (pa.string(),), kind, pattern=pattern), args[0])
 
 
 def split_by_pattern(texts: pa.Array, pattern: str = "") -> pa.Array:

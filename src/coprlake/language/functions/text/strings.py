@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from coprlake.language.functions.array_functions import by_distinct, call_together, kernel
+from coprlake.language.functions.array_functions import array_function, by_distinct, call_together
 from coprlake.language.functions.registry import function
 from coprlake.language.functions.text.text_matching import constant_at
 from coprlake.language.functions.values.conversion import as_text, kind_at
@@ -99,7 +99,7 @@ def upper_texts(texts: pa.Array) -> pa.Array:
     gives=[{"x": "größe"}],
 )
 def _lower(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    return d.kernel(kernel(lower_texts, (pa.string(),), pa.string()), args[0])
+    return d.apply(array_function(lower_texts, (pa.string(),), pa.string()), args[0])
 
 
 @function(
@@ -110,7 +110,7 @@ def _lower(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     gives=[{"x": "WARN"}],
 )
 def _upper(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    return d.kernel(kernel(upper_texts, (pa.string(),), pa.string()), args[0])
+    return d.apply(array_function(upper_texts, (pa.string(),), pa.string()), args[0])
 
 
 @function(
@@ -144,7 +144,7 @@ def _replace_string(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 )
 def _split_string(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     delimiter = str(constant_at(node, 1))
-    return d.kernel(kernel(split_texts, (pa.string(),), pa.list_(pa.string()), delimiter=delimiter), args[0])
+    return d.apply(array_function(split_texts, (pa.string(),), pa.list_(pa.string()), delimiter=delimiter), args[0])
 
 
 def split_texts(texts: pa.Array, delimiter: str = "") -> pa.Array:
@@ -203,8 +203,8 @@ def _get_character(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 def _punctuation(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     count, has_space = constant_at(node, 1), constant_at(node, 2) is not False
     assert isinstance(count, int)
-    return d.kernel(
-        kernel(punctuation_of, (pa.string(),), pa.string(), count=max(0, count), has_space=has_space), args[0]
+    return d.apply(
+        array_function(punctuation_of, (pa.string(),), pa.string(), count=max(0, count), has_space=has_space), args[0]
     )
 
 
@@ -240,7 +240,7 @@ def edit_distance(lefts: pa.Array, rights: pa.Array) -> pa.Array:
     gives=[{"x": "a%20b%26%C3%A4"}],
 )
 def _encode_url(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    return d.kernel(kernel(encoded_urls, (pa.string(),), pa.string()), args[0])
+    return d.apply(array_function(encoded_urls, (pa.string(),), pa.string()), args[0])
 
 
 def encoded_urls(texts: pa.Array) -> pa.Array:
@@ -256,7 +256,7 @@ def encoded_urls(texts: pa.Array) -> pa.Array:
     gives=[{"x": "a b&ä"}],
 )
 def _decode_url(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    return d.kernel(kernel(decoded_urls, (pa.string(),), pa.string()), args[0])
+    return d.apply(array_function(decoded_urls, (pa.string(),), pa.string()), args[0])
 
 
 def decoded_urls(texts: pa.Array) -> pa.Array:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from coprlake.language.functions.array_functions import kernel
+from coprlake.language.functions.array_functions import array_function
 from coprlake.language.functions.registry import FUNCTIONS, function, internal
 from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Constant, Expr
@@ -209,7 +209,7 @@ def _matches_regex(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     pattern = parse_pattern(str(constant_at(node, 1)), case_sensitive=constant_at(node, 2) is not False)
     if not d.is_spark:
         return d.call("regexp_matches", args[0], d.text(pattern.source))
-    return d.kernel(kernel(_regex, (pa.string(),), pa.bool_(), pattern=pattern.source), args[0])
+    return d.apply(array_function(_regex, (pa.string(),), pa.bool_(), pattern=pattern.source), args[0])
 
 
 @function(

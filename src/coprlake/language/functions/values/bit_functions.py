@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from coprlake.language.functions.array_functions import call_together, kernel
+from coprlake.language.functions.array_functions import array_function, call_together
 from coprlake.language.functions.registry import function
 from coprlake.language.functions.text.text_matching import constant_at
 from coprlake.language.plan import Apply
@@ -56,7 +56,7 @@ def _not(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     gives=[{"x": 2, "y": 64}],
 )
 def _count(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    return d.kernel(kernel(counted_bits, (pa.int64(),), pa.int64()), args[0])
+    return d.apply(array_function(counted_bits, (pa.int64(),), pa.int64()), args[0])
 
 
 def counted_bits(values: pa.Array) -> pa.Array:

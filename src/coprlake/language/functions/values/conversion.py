@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from coprlake.language.functions.array_functions import by_distinct, kernel
+from coprlake.language.functions.array_functions import array_function, by_distinct
 from coprlake.language.functions.registry import function
 from coprlake.language.functions.text.spelling import spell
 from coprlake.language.functions.values.operators import FROM_TEXT, from_text
@@ -50,7 +50,7 @@ def as_text(d: Dialect, value: exp.Expression, kind: Type) -> exp.Expression:
         return value
     if kind.kind in ("long", "boolean"):
         return d.cast(value, STRING)
-    return d.kernel(kernel(spell, (carried_type(kind),), pa.string(), kind=kind), value)
+    return d.apply(array_function(spell, (carried_type(kind),), pa.string(), kind=kind), value)
 
 
 def truncated(d: Dialect, value: exp.Expression) -> exp.Expression:
@@ -152,7 +152,7 @@ def _to_timestamp(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     if kind == "long":
         return d.floor_divide(args[0], d.long(1000))
     if kind == "string":
-        return d.kernel(kernel(_times_of, (pa.string(),), pa.int64()), args[0])
+        return d.apply(array_function(_times_of, (pa.string(),), pa.int64()), args[0])
     return args[0]
 
 
@@ -172,7 +172,7 @@ def _times_of(texts: pa.Array) -> pa.Array:
 def _to_duration(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     kind = kind_at(node, 0).kind
     if kind == "string":
-        return d.kernel(kernel(_durations_of, (pa.string(),), pa.int64()), args[0])
+        return d.apply(array_function(_durations_of, (pa.string(),), pa.int64()), args[0])
     return truncated(d, args[0]) if kind == "double" else args[0]
 
 

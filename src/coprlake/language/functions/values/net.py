@@ -8,7 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from coprlake.errors import UsageError
-from coprlake.language.functions.array_functions import by_distinct, kernel
+from coprlake.language.functions.array_functions import array_function, by_distinct
 from coprlake.language.functions.registry import FUNCTIONS, function, internal
 from coprlake.language.functions.text.text_matching import constant_at, patterns_of
 from coprlake.language.plan import Apply
@@ -54,14 +54,14 @@ def _key(address: Address | None) -> str | None:
 
 
 def _ip_key(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    return d.kernel(kernel(address_keys, (pa.string(),), pa.string()), args[0])
+    return d.apply(array_function(address_keys, (pa.string(),), pa.string()), args[0])
 
 
 FUNCTIONS["ip key"] = internal("ip key", _ip_key, STRING)
 
 
 def _to_ip(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    return d.kernel(kernel(addresses, (pa.string(),), pa.string()), args[0])
+    return d.apply(array_function(addresses, (pa.string(),), pa.string()), args[0])
 
 
 for _name, _group, _doc in (
@@ -116,7 +116,7 @@ def _kind(name: str, kind: str, doc: str, gives: Sequence[bool | None]) -> None:
         group=GROUP,
         example=f"{_ADDRESSES}fields x = {name}(a)",
         gives=[{"x": value} for value in gives],
-    )(lambda d, node, args: d.kernel(kernel(is_kind, (pa.string(),), pa.bool_(), kind=kind), args[0]))
+    )(lambda d, node, args: d.apply(array_function(is_kind, (pa.string(),), pa.bool_(), kind=kind), args[0]))
 
 
 def _version(name: str, version: int, doc: str, gives: Sequence[bool]) -> None:
@@ -126,7 +126,7 @@ def _version(name: str, version: int, doc: str, gives: Sequence[bool]) -> None:
         group=GROUP,
         example=f"{_ADDRESSES}fields x = {name}(a)",
         gives=[{"x": value} for value in gives],
-    )(lambda d, node, args: d.kernel(kernel(is_version, (pa.string(),), pa.bool_(), version=version), args[0]))
+    )(lambda d, node, args: d.apply(array_function(is_version, (pa.string(),), pa.bool_(), version=version), args[0]))
 
 
 _kind("ipIsPrivate", "private", "one for private networks (RFC 1918, RFC 4193)", [True, False, False, None])
@@ -169,7 +169,7 @@ def _check_network(value: object) -> None:
 )
 def _ip_in(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     networks = tuple(str(parse_network(text)) for text in patterns_of(node.arguments[1:]))
-    return d.kernel(kernel(is_in, (pa.string(),), pa.bool_(), networks=networks), args[0])
+    return d.apply(array_function(is_in, (pa.string(),), pa.bool_(), networks=networks), args[0])
 
 
 def is_in(texts: pa.Array, networks: tuple[str, ...] = ()) -> pa.Array:
@@ -207,8 +207,9 @@ def _check_bits(most: int) -> Callable[[int], None]:
 )
 def _ip_mask(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     bits, more = constant_at(node, 1), constant_at(node, 2)
-    return d.kernel(
-        kernel(masked, (pa.string(),), pa.string(), bits=bits, ipv6_bits=bits if more is None else more), args[0]
+    return d.apply(
+        array_function(masked, (pa.string(),), pa.string(), bits=bits, ipv6_bits=bits if more is None else more),
+        args[0],
     )
 
 

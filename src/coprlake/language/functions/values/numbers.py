@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from coprlake.errors import UsageError
-from coprlake.language.functions.array_functions import by_distinct, call_together, kernel
+from coprlake.language.functions.array_functions import array_function, by_distinct, call_together
 from coprlake.language.functions.registry import function
 from coprlake.language.functions.text.text_matching import constant_at
 from coprlake.language.functions.values.conversion import kind_at
@@ -100,10 +100,10 @@ def _round(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     decimals = constant_at(node, 1)
     assert isinstance(decimals, int)
     if node.type == DOUBLE:
-        return d.kernel(kernel(rounded_doubles, (pa.float64(),), pa.float64(), decimals=decimals), args[0])
+        return d.apply(array_function(rounded_doubles, (pa.float64(),), pa.float64(), decimals=decimals), args[0])
     if decimals >= 0:
         return args[0]
-    return d.kernel(kernel(rounded_longs, (pa.int64(),), pa.int64(), digits=-decimals), args[0])
+    return d.apply(array_function(rounded_longs, (pa.int64(),), pa.int64(), digits=-decimals), args[0])
 
 
 def rounded_doubles(values: pa.Array, decimals: int = 0) -> pa.Array:
@@ -150,7 +150,7 @@ def cube_roots(values: pa.Array) -> pa.Array:
 
 def _arrow(name: str, arrow: str, doc: str, example: str, gives: Any) -> None:
     def sql(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-        return d.kernel(kernel(computed, (pa.float64(),), pa.float64(), name=arrow), args[0])
+        return d.apply(array_function(computed, (pa.float64(),), pa.float64(), name=arrow), args[0])
 
     _shown = f"data record(a = {example}) | fields x = {name}(a)"
     function(f"{name}(value: double) -> double", doc, group=GROUP, example=_shown, gives=[{"x": gives}])(sql)
@@ -177,7 +177,7 @@ _arrow("atan", "atan", "The angle with this tangent, in radians.", "0", 0.0)
     gives=[{"x": -3.0}],
 )
 def _cbrt(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    return d.kernel(kernel(cube_roots, (pa.float64(),), pa.float64()), args[0])
+    return d.apply(array_function(cube_roots, (pa.float64(),), pa.float64()), args[0])
 
 
 def _arrow_pair(name: str) -> "Callable[[Dialect, Apply, Sql], exp.Expression]":
@@ -267,7 +267,7 @@ function(
     gives=[{"x": 255, "y": 31, "z": None}],
 )
 def _hex_to_number(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    return d.kernel(kernel(hex_numbers, (pa.string(),), pa.int64()), args[0])
+    return d.apply(array_function(hex_numbers, (pa.string(),), pa.int64()), args[0])
 
 
 def hex_numbers(texts: pa.Array) -> pa.Array:

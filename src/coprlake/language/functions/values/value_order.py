@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from coprlake.language.functions.array_functions import by_distinct, kernel
+from coprlake.language.functions.array_functions import array_function, by_distinct
 from coprlake.language.functions.text.spelling import joined_lists
 from coprlake.language.functions.values.operators import from_text
 from coprlake.language.sql.dialect import Dialect
@@ -45,7 +45,7 @@ def tie_keys(d: Dialect, value: exp.Expression, kind: Type) -> list[exp.Expressi
 
 
 def _order_text(d: Dialect, value: exp.Expression, kind: Type) -> exp.Expression:
-    return d.kernel(kernel(order_texts, (carried_type(kind),), pa.string(), kind=kind), value.copy())
+    return d.apply(array_function(order_texts, (carried_type(kind),), pa.string(), kind=kind), value.copy())
 
 
 def order_texts(values: pa.Array, kind: Type = STRING) -> pa.Array:

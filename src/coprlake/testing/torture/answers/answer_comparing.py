@@ -25,7 +25,7 @@ Answer: TypeAlias = Any
 
 
 @dataclass(frozen=True)
-class Asked:
+class SearchCase:
     """A search: the predicate, the time range, and what else to check."""
 
     predicate: Predicate
@@ -56,7 +56,7 @@ class OpenTable:
         if self._plain is not None:
             self._plain.close()
 
-    def sql_ids(self, asked: Asked) -> list[int] | None:
+    def sql_ids(self, asked: SearchCase) -> list[int] | None:
         """The rows that plain SQL finds; None if SQL cannot express the search."""
         if self._plain is None:
             return None
@@ -76,7 +76,7 @@ def _attempt(way: str, run: Callable[[], Answer]) -> Answer:
         return f"unclean: {type(error).__name__} in {way}: {str(error)[:300]}"
 
 
-def wrong_search(table: OpenTable, asked: Asked, seen: Callable[[str], None] = lambda way: None) -> str | None:
+def wrong_search(table: OpenTable, asked: SearchCase, seen: Callable[[str], None] = lambda way: None) -> str | None:
     """What is wrong with the answers to a search; None if nothing is. `seen` is called with each extra way compared."""
 
     def search(**how: Any) -> Search:
@@ -107,7 +107,7 @@ def wrong_search(table: OpenTable, asked: Asked, seen: Callable[[str], None] = l
     return None if extra is None else str(extra)
 
 
-def _against_oracle(table: OpenTable, asked: Asked, found: list[int]) -> str | None:
+def _against_oracle(table: OpenTable, asked: SearchCase, found: list[int]) -> str | None:
     if len(set(found)) != len(found):
         return f"rows were found twice: {_shown(found)}"
     got = set(found)
@@ -121,7 +121,7 @@ def _against_oracle(table: OpenTable, asked: Asked, found: list[int]) -> str | N
 
 
 def _wrong_extra(
-    table: OpenTable, asked: Asked, found: list[int], search: Callable[..., Search], ids: Callable[..., list[int]]
+    table: OpenTable, asked: SearchCase, found: list[int], search: Callable[..., Search], ids: Callable[..., list[int]]
 ) -> str | None:
     if asked.extra == "threads":
         some, many = sorted(ids()), sorted(ids(threads=5))

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pyarrow as pa
 
 from coprlake.predicate.predicates import And, Not, OneOf, Or, Predicate
-from coprlake.testing.torture.answers.answer_comparing import Asked
+from coprlake.testing.torture.answers.answer_comparing import SearchCase
 from coprlake.testing.torture.answers.foreign_data import ID
 from coprlake.testing.torture.answers.random_pipelines import Pipeline
 
-Question = Asked | Pipeline
+Question = SearchCase | Pipeline
 Fails = Callable[[pa.Table, Question], str | None]
 
 
@@ -66,7 +66,7 @@ def _fewer_rows(data: Callable[[], pa.Table], attempt: Callable[[pa.Table], bool
 
 def simpler_questions(question: Question) -> Iterator[Question]:
     """Questions with one part removed or simplified."""
-    if isinstance(question, Asked):
+    if isinstance(question, SearchCase):
         if (question.since, question.until) != (None, None):
             yield replace(question, since=None, until=None)
         for predicate in simpler(question.predicate):

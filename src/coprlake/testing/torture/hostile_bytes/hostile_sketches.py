@@ -18,7 +18,7 @@ from coprlake.predicate.narrowing.required import required_tokens
 from coprlake.segment.checksum import checksum
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
 from coprlake.segment.sidecar import TRAILER, sidecar_name
-from coprlake.sketch.algebra import Program, compile_all_tokens, compile_expression
+from coprlake.sketch.algebra import TokenProgram, compile_all_tokens, compile_expression
 from coprlake.sketch.format import FOOTER, FOOTER_BYTES, HEADER, PAGE_BYTES, PREFIX, SECTIONS
 from coprlake.sketch.immutable import SealedSketch, may_match_any
 from coprlake.sketch.merge import add_sealed
@@ -222,7 +222,7 @@ class Sidecars(Kind):
         size = (folder / "table" / self._name).stat().st_size
         self._entry = SegmentEntry(self._name, size)
         sound = SealedSegment(self._folder, self._entry)
-        self._questions: list[tuple[Program, set[int]]] = []
+        self._questions: list[tuple[TokenProgram, set[int]]] = []
         texts = ("refused", "10.0.0.17", "käse", "id=", "took 77 ms", "nowhere")
         for text in texts:
             program = compile_expression(required_tokens(contains(text), sound.profile).expression)
