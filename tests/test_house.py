@@ -20,6 +20,8 @@ LONG_FUNCTIONS = {"dpl/running/machine.py:_run"}
 """The pattern machine: one loop over the steps of a program, which is slower and no clearer in parts."""
 
 SAME_PART_IN_TWO_PLACES = {
+    "daemon",  # and its old name, for one release
+    "warming",
     "catalog",  # what functions there are, what commands
     "indexing",  # on one machine, with Spark
     "mutable",  # a sketch, a segment

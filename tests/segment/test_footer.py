@@ -16,8 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from coprlake.files import Folder
 from coprlake.segment.column_chunks import UNKNOWN, column_chunks
 from coprlake.segment.footer import Footer
+from coprlake.segment.sealed import SealedSegment, SegmentEntry
+from coprlake.segment.searchable import ALWAYS
 
 pytestmark = pytest.mark.kernels
 
@@ -70,6 +73,10 @@ def same_as_arrow(data: bytes, every: int = 1) -> None:
             if has_range:
                 assert (found["minimum"], found["maximum"]) == (statistics.min_raw, statistics.max_raw)
             assert footer.rows_of(group) == arrow.row_group(group).num_rows
+            assert footer.compressed_bytes(group, [place]) == expected.total_compressed_size
+    for group in range(arrow.num_row_groups):
+        sizes = [arrow.row_group(group).column(place).total_compressed_size for place in range(arrow.num_columns)]
+        assert footer.compressed_bytes(group, list(range(arrow.num_columns))) == sum(sizes)
 
 
 @pytest.mark.parametrize(
@@ -113,6 +120,24 @@ def test_a_footer_longer_than_the_first_read() -> None:
     file = io.BytesIO()
     pq.write_table(pa.table({f"column {number}": [number, -number] for number in range(3000)}), file)
     same_as_arrow(file.getvalue(), every=999)
+
+
+def test_a_footer_is_read_once_for_the_sizes_of_all_columns(tmp_path: Path) -> None:
+    """A search asks for the size of every column; a walk for each would take the square of their number."""
+    wide = pa.table({f"column {number}": range(200) for number in range(300)})
+    pq.write_table(wide, tmp_path / "a.parquet", row_group_size=10)
+    segment = SealedSegment(Folder.of(tmp_path), SegmentEntry("a.parquet", (tmp_path / "a.parquet").stat().st_size))
+    assert all(segment.stored_bytes(batch, wide.schema.names) > 300 for batch in range(20))
+    assert not segment.footer._chunks  # no column was looked at by itself
+    assert len(segment.footer._bytes.base) == segment.footer._bytes.size  # nothing else is kept in memory
+
+
+def test_statistics_of_another_width_than_the_schema_are_not_used(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"day": pa.array([date(2024, 6, 1)] * 20)}), tmp_path / "a.parquet")
+    segment = SealedSegment(Folder.of(tmp_path), SegmentEntry("a.parquet", (tmp_path / "a.parquet").stat().st_size))
+    assert segment.times("day")[0].tolist() == [int(datetime(2024, 6, 1, tzinfo=UTC).timestamp()) * 1_000_000]
+    segment.footer.chunks(0)["maximum"][:] = 1 << 40
+    assert segment.times("day")[1].tolist() == [ALWAYS[1]]
 
 
 def test_a_file_that_is_no_parquet_file() -> None:

@@ -384,6 +384,6 @@ def test_more_batches_in_one_append_than_a_sketch_can_number_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = create_table(tmp_path / "table", partition_by=None)
-    with pytest.raises(UsageError, match="begin a new segment"):
+    with pytest.raises(UsageError, match="start a new segment"):
         _append_in_batches_of_one(table, monkeypatch, [{"content": "x"}] * 400, per_append=400)
     assert table.search().count() == 0

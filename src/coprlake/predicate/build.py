@@ -122,7 +122,7 @@ def any_of(*predicates: Predicate) -> Or:
 
 
 def _of_tokens(combine: Callable[..., algebra.Expression], parts: tuple[Any, ...]) -> Any:
-    """What `all_of` and `any_of` made of tokens, which they took before version 0.2; None for predicates."""
+    """What `all_of` and `any_of` made of tokens, which they took in earlier builds; None for predicates."""
     if not any(isinstance(part, algebra.Token | algebra.And | algebra.Or) for part in parts):
         return None
     old = "all_of" if combine is algebra.batches_in_all else "any_of"

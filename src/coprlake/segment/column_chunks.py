@@ -51,21 +51,37 @@ _STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _M
 _BROKEN: Final = -1
 """Returned instead of the end position if something cannot be read."""
 
+_ALL: Final = -1
+"""In place of a column: all of them."""
+
 _DEEPEST: Final = 32
 """The maximum nesting depth of structures; footers nest five deep."""
 
 
 def column_chunks(footer: U8Array, place: int, row_group_count: int) -> npt.NDArray[np.void]:
-    """What the footer says about one column, one element per row group; all `UNKNOWN` if it cannot be parsed."""
+    """The chunks of one column, an element for each row group; all unknown if the footer cannot be read."""
     chunks = np.full((row_group_count, _WIDTH), UNKNOWN, np.int64)
-    if _read_footer(footer, place, chunks, np.empty((_DEEPEST, 3), np.int64)) != row_group_count:
+    if _read_footer(footer, place, chunks, np.empty((0, 0), np.int64), _frames()) != row_group_count:
         chunks[:] = UNKNOWN
     return chunks.view(CHUNK).reshape(-1)
 
 
+def compressed_sizes(footer: U8Array, column_count: int, row_group_count: int) -> I64Array:
+    """The compressed bytes of all chunks, a row for each row group and a column for each column; 0 where unknown."""
+    sizes = np.zeros((row_group_count, column_count), np.int64)
+    scratch = np.empty((row_group_count, _WIDTH), np.int64)
+    if _read_footer(footer, _ALL, scratch, sizes, _frames()) != row_group_count:
+        sizes[:] = 0
+    return sizes
+
+
+def _frames() -> I64Array:
+    return np.empty((_DEEPEST, 3), np.int64)
+
+
 @cold_kernel
-def _read_footer(data: U8Array, place: int, chunks: I64Array, frames: I64Array) -> int:
-    """Fill in the chunks of a column; returns the number of row groups, or `_BROKEN`."""
+def _read_footer(data: U8Array, place: int, chunks: I64Array, sizes: I64Array, frames: I64Array) -> int:
+    """Fill in the chunks of one column, or the sizes of all; the number of row groups, or `_BROKEN`."""
     at, number, group_count = 0, 0, 0
     while True:
         at, number, kind = _field(data, at, number)
@@ -78,7 +94,7 @@ def _read_footer(data: U8Array, place: int, chunks: I64Array, frames: I64Array) 
             if at == _BROKEN or element != _STRUCT or group_count > len(chunks):
                 return _BROKEN
             for group in range(group_count):
-                at = _read_row_group(data, at, place, chunks[group], frames)
+                at = _read_row_group(data, at, place, chunks[group], sizes, group, frames)
                 if at == _BROKEN:
                     return _BROKEN
         else:
@@ -88,7 +104,9 @@ def _read_footer(data: U8Array, place: int, chunks: I64Array, frames: I64Array) 
 
 
 @cold_kernel
-def _read_row_group(data: U8Array, at: int, place: int, chunk: I64Array, frames: I64Array) -> int:
+def _read_row_group(
+    data: U8Array, at: int, place: int, chunk: I64Array, sizes: I64Array, group: int, frames: I64Array
+) -> int:
     number = 0
     while True:
         at, number, kind = _field(data, at, number)
@@ -99,7 +117,11 @@ def _read_row_group(data: U8Array, at: int, place: int, chunk: I64Array, frames:
             if at == _BROKEN or element != _STRUCT:
                 return _BROKEN
             for column in range(column_count):
-                if column == place:
+                if place == _ALL and column < sizes.shape[1]:
+                    chunk[_COMPRESSED_BYTES] = 0
+                    at = _read_column_chunk(data, at, chunk, frames)
+                    sizes[group, column] = max(i64(0), chunk[_COMPRESSED_BYTES])
+                elif column == place:
                     at = _read_column_chunk(data, at, chunk, frames)
                 else:
                     at = _skip(data, at, _STRUCT, frames)

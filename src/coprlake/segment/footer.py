@@ -1,5 +1,6 @@
 """The footer of a Parquet file: its columns and row groups, read once."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -7,8 +8,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from coprlake.kernel import I64Array
 from coprlake.records import INT96_UNIT
-from coprlake.segment.column_chunks import column_chunks
+from coprlake.segment.column_chunks import column_chunks, compressed_sizes
 
 _TAIL_BYTES: Final = 64 << 10
 """The number of bytes read from the end of the file at first; few footers are longer."""
@@ -41,8 +43,10 @@ class Footer:
         )  # raises if anything is wrong with it
         self._metadata = file.metadata
         self.schema: pa.Schema = file.schema_arrow
-        self._bytes = np.frombuffer(tail, np.uint8)[len(tail) - _FRAME_BYTES - footer_bytes : -_FRAME_BYTES]
+        own = tail[len(tail) - _FRAME_BYTES - footer_bytes : -_FRAME_BYTES]  # a copy: the tail need not stay
+        self._bytes = np.frombuffer(own, np.uint8)
         self._chunks: dict[int, npt.NDArray[np.void]] = {}
+        self._sizes: I64Array | None = None
 
     @property
     def row_count(self) -> int:
@@ -67,6 +71,12 @@ class Footer:
     def rows_of(self, batch: int) -> int:
         """The number of rows in a row group."""
         return int(self._metadata.row_group(batch).num_rows)
+
+    def compressed_bytes(self, batch: int, places: Sequence[int]) -> int:
+        """The compressed size of some columns in a row group."""
+        if self._sizes is None:
+            self._sizes = compressed_sizes(self._bytes, len(self.columns), self.batch_count)
+        return int(self._sizes[batch, places].sum())
 
     def chunks(self, place: int) -> npt.NDArray[np.void]:
         """The chunks of the stored column at index `place`, by row group."""

@@ -69,6 +69,7 @@ class SealedSegment:
         self._footer: Footer | None = None
         self._schema: pa.Schema | None = None
         self._places: dict[str, int] | None = None
+        self._places_of: dict[tuple[str, ...], list[int]] = {}
 
     @property
     def name(self) -> str:
@@ -159,6 +160,8 @@ class SealedSegment:
             return both[:, 0], both[:, 1]
         chunks = footer.chunks(place)
         known = (chunks["has_range"] == 1) & (chunks["null_count"] == 0)
+        if kind[0] == pa.int32():  # the chunks of a damaged file may be of another width than its schema says
+            known &= (np.abs(chunks["minimum"]) < 1 << 31) & (np.abs(chunks["maximum"]) < 1 << 31)
         for side, name in enumerate(("minimum", "maximum")):
             stored = pa.array(chunks[name][known]).cast(kind[0]).cast(kind[1])
             both[known, side] = microseconds_of(stored).to_numpy()
@@ -244,8 +247,12 @@ class SealedSegment:
 
     def stored_bytes(self, batch: int, columns: Sequence[str]) -> int:
         """The compressed size of these columns."""
-        places = [place for path, place in self._column_places().items() if path.partition(".")[0] in columns]
-        return sum(max(0, int(self.footer.chunks(place)[batch]["compressed_bytes"])) for place in places)
+        key = tuple(columns)
+        places = self._places_of.get(key)
+        if places is None:
+            stored = self._column_places().items()
+            places = self._places_of[key] = [place for path, place in stored if path.partition(".")[0] in columns]
+        return self.footer.compressed_bytes(batch, places)
 
     def close(self) -> None:
         """Release the sidecar."""

@@ -5,7 +5,7 @@ were looked for.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from coprlake.config import RuleSet
@@ -40,5 +40,13 @@ class Profile:
     complete: bool
     typed: frozenset[str] = frozenset({TIMESTAMP, DAY})
 
+    _hash: int = field(init=False, repr=False, compare=False)  # computed once: every search looks profiles up
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((frozenset(self.fields.items()), self.complete, self.typed)))
+
     def __hash__(self) -> int:
-        return hash((len(self.fields), self.complete, self.typed))  # cheap, and profiles are few
+        return self._hash
+
+    def __reduce__(self) -> tuple[type["Profile"], tuple[object, ...]]:
+        return Profile, (self.fields, self.complete, self.typed)  # another process hashes text differently
