@@ -228,7 +228,7 @@ def test_errors_say_what_to_do(tmp_path: Path) -> None:
     for megabytes in (0, -1, float("nan")):
         with pytest.raises(UsageError, match="more than 0"):
             generate(megabytes=megabytes)
-    with pytest.raises(UsageError, match="is not there"):
+    with pytest.raises(UsageError, match="does not exist"):
         generate(samples=tmp_path / "missing")
     with pytest.raises(UsageError, match="no log lines"):
         generate(samples=tmp_path)

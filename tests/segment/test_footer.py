@@ -129,7 +129,9 @@ def test_a_footer_is_read_once_for_the_sizes_of_all_columns(tmp_path: Path) -> N
     segment = SealedSegment(Folder.of(tmp_path), SegmentEntry("a.parquet", (tmp_path / "a.parquet").stat().st_size))
     assert all(segment.stored_bytes(batch, wide.schema.names) > 300 for batch in range(20))
     assert not segment.footer._chunks  # no column was looked at by itself
-    assert len(segment.footer._bytes.base) == segment.footer._bytes.size  # nothing else is kept in memory
+    kept = segment.footer._bytes.base
+    assert isinstance(kept, bytes)
+    assert len(kept) == segment.footer._bytes.size  # nothing else is kept in memory
 
 
 def test_statistics_of_another_width_than_the_schema_are_not_used(tmp_path: Path) -> None:
