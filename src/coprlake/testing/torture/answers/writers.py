@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 
 from coprlake.config import RuleSet
+from coprlake.errors import UsageError
 from coprlake.predicate.predicates import OneOf, Predicate
 from coprlake.records import ATTRIBUTES, ATTRIBUTES_TYPE, CONTENT, DAY, LOGLEVEL, SCHEMA, SOURCE, TIMESTAMP
 from coprlake.segment.mutable import SegmentOptions
@@ -174,7 +175,10 @@ def _by_pyarrow(recipe: Recipe, data: pa.Table, folder: Path) -> None:
                 data_page_version=recipe.pages,
                 write_statistics=number % 3 != 1,
             ) as writer:
-                writer.write_table(rows, row_group_size=recipe.group_rows)
+                try:
+                    writer.write_table(rows, row_group_size=recipe.group_rows)
+                except pa.ArrowInvalid as error:  # Parquet has no seconds, and not all of them fit as milliseconds
+                    raise UsageError(f"pyarrow cannot write these values: {error}") from error
                 if recipe.lacks:
                     writer.write_table(rows.slice(0, 0))
 
@@ -188,7 +192,8 @@ def _partitions(column: str | None, data: pa.Table) -> list[tuple[str, pa.Table]
     for number, value in enumerate(values):
         shown = "__HIVE_DEFAULT_PARTITION__" if not value else quote(value, safe="")
         found.setdefault(f"{column}={shown}", []).append(number)
-    return [(name, data.take(rows).drop_columns([column])) for name, rows in found.items()]
+    rest = data.drop_columns([column])  # Arrow cannot `take` from views of text
+    return [(name, pa.concat_tables([rest.slice(row, 1) for row in rows])) for name, rows in found.items()]
 
 
 def _by_duckdb(recipe: Recipe, data: pa.Table, folder: Path) -> None:
