@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
@@ -21,6 +21,9 @@ from coprlake.query.time_bounds import microseconds
 from coprlake.segment.mutable import SegmentOptions
 from coprlake.segment.sidecar import sidecar_name
 from coprlake.table import Table, create_table, open_table, table_exists
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SMALL = SegmentOptions(batch_bytes=100, slot_count=4)
 NOON = datetime(2024, 6, 1, 12, tzinfo=UTC)
@@ -800,21 +803,11 @@ def test_the_state_of_the_log_is_read_again(table: Table) -> None:
 
 
 @pytest.mark.slow
-def test_spark_reads_the_same_records(shared: Table) -> None:
-    sql = pytest.importorskip("pyspark.sql")
-    spark = (
-        sql.SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.memory", "512m")
-        .getOrCreate()
-    )
-    try:
-        frame = spark.read.option("mergeSchema", "true").parquet(shared.uri)
-        found = sorted((row["id"], row["source"], row["content"], str(row["day"])) for row in frame.collect())
-    finally:
-        spark.stop()
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+def test_spark_reads_the_same_records(shared: Table, spark: "SparkSession") -> None:
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    frame = session.read.option("mergeSchema", "true").parquet(shared.uri)
+    found = sorted((row["id"], row["source"], row["content"], str(row["day"])) for row in frame.collect())
     ours = shared.search(columns=["id", "source", "content", "day"]).rows()
     assert found == sorted((row["id"], row["source"], row["content"], str(row["day"])) for row in ours)

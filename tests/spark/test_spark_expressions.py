@@ -1,8 +1,7 @@
 """Spark decides by an expression just as plain Python decides by the predicate."""
 
 import random
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -48,30 +47,22 @@ Evaluate = Callable[[Sequence[Predicate], pa.Table, bool], list[list[bool] | Non
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        session = (
-            SparkSession.builder.master("local[1]")
-            .config("spark.ui.enabled", "false")
-            .config("spark.driver.bindAddress", "127.0.0.1")
-            .config("spark.sql.session.timeZone", "America/New_York")  # must not matter
-            .getOrCreate()
-        )
-        yield session
-        session.stop()
+def zoned(spark: SparkSession) -> SparkSession:
+    """A session of its own on the shared context, in a zone that must not matter."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "America/New_York")
+    return session
 
 
 @pytest.fixture
-def evaluate(spark: SparkSession, tmp_path: Path) -> Evaluate:
+def evaluate(zoned: SparkSession, tmp_path: Path) -> Evaluate:
     """The answers of Spark for each predicate and each row of a file; None where there is no expression."""
 
     def answers(some: Sequence[Predicate], table: pa.Table, is_filter: bool = False) -> list[list[bool] | None]:
         path = str(tmp_path / "rows.parquet")
         pq.write_table(table.append_column("row", pa.array(range(len(table)))), path)
         columns = [column_of(predicate, table.schema, is_filter=is_filter) for predicate in some]
-        frame: DataFrame = spark.read.parquet(path).coalesce(1)
+        frame: DataFrame = zoned.read.parquet(path).coalesce(1)
         shown = [column.alias(f"p{i}") for i, column in enumerate(columns) if column is not None]
         found = sorted((values["row"], values) for values in frame.select("row", *shown).collect())
         return [
