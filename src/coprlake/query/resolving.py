@@ -96,7 +96,7 @@ def no_time(schema: pa.Schema) -> str:
     found = found or f"this table has no column {TIMESTAMP}"
     if times:
         return f"{found}; use a condition on one of its time columns instead of a range (--where): {', '.join(times)}"
-    return f"{found} and no other time column, so a time range (--since, --until) is not possible"
+    return f"{found}, and there is no time column, so a time range (--since, --until) is not possible"
 
 
 def _is_time(kind: pa.DataType, *, days: bool = False) -> bool:
