@@ -311,6 +311,8 @@ class Table(Summarized):
         Raises:
             QueryError: the query is wrong, and where.
         """
+        if not isinstance(text, str):
+            raise UsageError(f"expected the text of a query, found {text!r}")
         from coprlake.query.fetching import Fetching
         from coprlake.query.querying import Catalog, Query  # DuckDB and the compiler are loaded when first used
 
@@ -374,6 +376,9 @@ class Table(Summarized):
         Raises:
             UsageError: neither a predicate nor a time is given: that would delete everything.
         """
+        if not isinstance(predicate, Combinable):
+            advice = "to delete the records that contain a text, pass contains(text)"
+            raise UsageError(f"expected a predicate, found {predicate!r}; {advice}")
         if predicate == EVERYTHING and since is None and until is None:
             raise UsageError("this would delete every record; name a predicate or a time")
         schema = self.schema

@@ -371,3 +371,36 @@ def test_times_in_nanoseconds_can_be_searched(tmp_path: Path) -> None:
 def test_a_predicate_has_no_truth(table: Table) -> None:
     with pytest.raises(UsageError, match="&"):
         table.search(contains("a") and contains("b"))
+
+
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+@pytest.mark.parametrize("context", [(0, 1), (1, 0), (1, 1), (3, 2)])
+def test_a_limit_with_context_keeps_the_first_matches_of_the_order(
+    tmp_path: Path, order: Any, context: tuple[int, int]
+) -> None:
+    """Neighbouring matches share a group, in which records are in the order they came: newest first cuts its start."""
+    table = create_table(tmp_path / "t")
+    start, marks = datetime(2024, 6, 1, tzinfo=UTC), "..xx.x....xxx...x.x"
+    rows = [
+        {"timestamp": start + timedelta(seconds=n), "source": "a", "content": f"{m} {n}"} for n, m in enumerate(marks)
+    ]
+    table.append(rows)
+    matches = [n for n, mark in enumerate(marks) if mark == "x"]
+    for limit in range(1, len(matches) + 2):
+        found = list(table.search("x", order=order, limit=limit, context=context).rows())
+        numbers = [int(row["content"].split()[1]) for row in found]
+        kept = [number for number, row in zip(numbers, found, strict=True) if row["match"]]
+        assert sorted(kept) == (matches[-limit:] if order == "newest" else matches[:limit])
+        around = {near for at in kept for near in range(at - context[0], at + context[1] + 1) if 0 <= near < len(marks)}
+        dropped = set(matches) - set(kept)
+        assert set(numbers) <= around
+        assert {near for near in around if near not in dropped} - set(numbers) <= {
+            near for near in around if any(min(near, at) < gone < max(near, at) for gone in dropped for at in kept)
+        }
+
+
+def test_what_is_no_predicate_and_no_query_is_refused(table: Table) -> None:
+    with pytest.raises(UsageError, match=r"pass contains\(text\)"):
+        table.delete("user5")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="expected the text of a query"):
+        table.query(5)  # type: ignore[arg-type]

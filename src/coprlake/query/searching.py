@@ -15,7 +15,7 @@ from coprlake.deprecation import Renamed
 from coprlake.errors import FormatError, UsageError
 from coprlake.predicate.narrowing.claims import Exact, Necessary
 from coprlake.predicate.predicates import EVERYTHING, And, Not, Or
-from coprlake.query.context import MATCH
+from coprlake.query.context import MATCH, Context
 from coprlake.query.opening import BatchMatches, BatchOpener
 from coprlake.query.options import SearchOptions
 from coprlake.query.ordering import TimeSorter, Unit, units_by_time, units_in_any_order
@@ -131,7 +131,8 @@ class Candidates:
         for table in tables if left != 0 else ():
             if left is not None:
                 context = self._options.context
-                table = _first_matches(table, left, context.after) if context else table.slice(0, left)
+                newest_first = self._options.order == "newest"
+                table = _first_matches(table, left, context, newest_first) if context else table.slice(0, left)
                 left -= int(np.asarray(table.column("match")).sum()) if self._options.context else table.num_rows
             yield table
             if left is not None and left <= 0:
@@ -275,14 +276,27 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _first_matches(table: pa.Table, count: int, after: int) -> pa.Table:
-    """The records up to the last of so many matches, with what follows it as its context."""
+def _first_matches(table: pa.Table, count: int, context: Context, newest_first: bool) -> pa.Table:
+    """The first `count` matches with their context, from a table that has more.
+
+    Records of a group are in the order in which they came, whatever the order of the groups: the newest matches of a
+    group are its last ones.
+    """
     places = np.flatnonzero(np.asarray(table.column("match")))
     if len(places) <= count:
         return table
     last = int(places[count - 1])
     groups = np.asarray(table.column("group"))
-    end = last + 1
+    if newest_first:
+        own = np.flatnonzero(groups == groups[last])
+        start, end = int(own[0]), int(own[-1]) + 1
+        inside = places[(places >= start) & (places < end)]
+        wanted = count - int(np.searchsorted(places, start))
+        first = int(inside[-wanted]) - context.before
+        after_others = int(inside[-wanted - 1]) + 1 if wanted < len(inside) else start
+        first = max(first, after_others, start)
+        return pa.concat_tables([table.slice(0, start), table.slice(first, end - first)])
+    after, end = context.after, last + 1
     while end < min(int(places[count]), last + 1 + after) and groups[end] == groups[last]:
         end += 1
     return table.slice(0, end)
