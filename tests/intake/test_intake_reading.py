@@ -525,7 +525,7 @@ def test_bytes_that_are_not_utf8(log: Path) -> None:
         rows, report = read(log, block_bytes=block_bytes)
         assert [row["content"] for row in rows] == ["ok", "bad \ufffd\ufffd here", "\ufffd was there", "end \ufffd"]
         assert report.replaced == 3
-        assert "not utf-8" in report.warnings[0]
+        assert "not valid utf-8" in report.warnings[0]
     assert report.replaced_lines == 2
 
 

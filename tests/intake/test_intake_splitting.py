@@ -367,7 +367,7 @@ def test_ranges_say_what_is_wrong_with_them(folder: Path) -> None:
         merged.merge(read(group, ReadOptions())[1])
     (warning,) = merged.warnings
     assert warning.startswith(f"{file.path} (from byte ")
-    assert "1 lines are not utf-8" in warning
+    assert "1 line is not valid utf-8" in warning
     assert (merged.files, merged.formats) == (1, {"text": 1})
 
     Path(file.path).write_bytes(HEAD.encode() * 10)

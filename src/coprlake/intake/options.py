@@ -71,7 +71,7 @@ class ReadOptions:
             b"x".decode(self.encoding, "replace")  # refuses those that are not of text, such as base64
         except (LookupError, ValueError) as error:
             raise UsageError(
-                f"{self.encoding!r} is no text encoding that Python knows; try utf-8 or latin-1"
+                f"{self.encoding!r} is not a text encoding that Python knows; try utf-8 or latin-1"
             ) from error
         try:
             re.compile(self.multiline or "")

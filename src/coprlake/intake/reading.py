@@ -161,9 +161,8 @@ class Intake:
         """Say what was odd about the file that was just read."""
         replaced, broken, split, misfits, records = (now - old for now, old in zip(self._counts(), before, strict=True))
         if replaced:
-            self.report.warn(
-                file.name, f"{replaced} lines are not {self._options.encoding}; the bytes in question became U+FFFD"
-            )
+            lines = "1 line is" if replaced == 1 else f"{replaced} lines are"
+            self.report.warn(file.name, f"{lines} not valid {self._options.encoding}; invalid bytes became U+FFFD")
         if broken:
             self.report.warn(file.name, f"{broken} of {records} records do not have the format; kept as plain text")
         if split:

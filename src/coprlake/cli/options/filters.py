@@ -226,7 +226,12 @@ _OPTIONS = [
         help="Text to search for; the only argument is then TABLE. Repeat to match any of several.",
     ),
     _kind("--contains", "-F", "contains", "Match TEXT anywhere, including inside words. This is the default."),
-    _kind("--word", "-w", "term", "Match TEXT as a whole word: no letter or digit may precede or follow it."),
+    _kind(
+        "--word",
+        "-w",
+        "term",
+        "Match TEXT as a whole term: what is next to it is of another kind (alphanumeric, punctuation, blank) than its end.",
+    ),
     _kind(
         "--phrase",
         None,
