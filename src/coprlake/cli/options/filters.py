@@ -230,7 +230,7 @@ _OPTIONS = [
         "--word",
         "-w",
         "term",
-        "Match TEXT as a whole term: what is next to it is of another kind (alphanumeric, punctuation, blank) than its end.",
+        "Match TEXT as a whole term: what is next to it is of another kind (alphanumeric, punctuation, blank).",
     ),
     _kind(
         "--phrase",
