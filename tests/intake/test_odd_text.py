@@ -100,7 +100,7 @@ def test_file_names_in_warnings_and_errors_are_harmless(tmp_path: Path) -> None:
     (folder / os.fsdecode(b"\xff.log")).write_bytes(b"2026-11-16T03:55:00Z INFO bad \xff\n")
     result = run("ingest", folder, "--into", tmp_path / "t", "--engine", "local")
     assert result.exit_code == 0
-    assert "are not utf-8" in result.stderr
+    assert "not valid utf-8; invalid bytes became U+FFFD" in result.stderr
     assert_harmless(result)
     assert not [line for line in result.stderr.splitlines() if line.startswith("line: coprlake")]
     assert_harmless(run("ingest", folder, "--into", tmp_path / "u", "--engine", "local", "--json"))
