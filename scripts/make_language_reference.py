@@ -20,9 +20,9 @@ COMMANDS_INTRODUCTION = """\
 
 <!-- Made by scripts/make_language_reference.py from coprlake.language.commands; a test compares. Change it there. -->
 
-A query is a pipeline: each command works on the records of the one before it. [language.md](language.md) tells how the
-parts go together, [functions.md](functions.md) lists the functions, [patterns.md](patterns.md) the patterns of `parse`.
-Every example here is run by the tests on DuckDB and on Spark.
+A query is a pipeline: each command works on the records of the one before it. [language.md](language.md) explains how
+the parts fit together, [functions.md](functions.md) lists the functions, and [patterns.md](patterns.md) describes the
+patterns of `parse`. The tests run every example on DuckDB and on Spark.
 
 """
 
@@ -31,10 +31,11 @@ FUNCTIONS_INTRODUCTION = """\
 
 <!-- Made by scripts/make_language_reference.py from coprlake.language.functions; a test compares. Change it there. -->
 
-Names of functions do not depend on case. A parameter with `= value` may be left out, and is given by its name:
-`contains(content, "refused", caseSensitive: false)`. `const` asks for a constant, `...` takes any number of arguments,
-`T` is one type that is the same at every place. A function of null is null unless it says otherwise; a value that a
-function cannot work with gives null, never an error. Every example here is run by the tests on DuckDB and on Spark.
+Function names are case-insensitive. A parameter with `= value` is optional and is passed by name:
+`contains(content, "refused", caseSensitive: false)`. `const` means that the argument must be a constant, `...` that
+there can be any number of arguments, and `T` is the same type wherever it appears. Unless stated otherwise, a function
+returns null for null, and null, never an error, for a value that it cannot handle. The tests run every example on DuckDB and on
+Spark.
 
 """
 

@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from coprlake.language.functions.registry import Example
 
 ORDERS = (
-    ("explain QUERY", "run the query and tell what it took"),
-    ("\\h, help [NAME]", "this, or about a command or function"),
-    ("\\fields", "the fields of the table"),
-    ("\\limit N", "show so many rows; 0 for all"),
-    ("\\engine duckdb|spark", "where queries run"),
-    ("\\timing on|off", "whether a line with rows, time and pruning stands below a result"),
-    ("\\q, exit, quit", "leave, as Ctrl-D does"),
+    ("explain QUERY", "run the query and show what it cost"),
+    ("\\h, help [NAME]", "this page, or the entry of a command or function"),
+    ("\\fields", "list the fields of the table"),
+    ("\\limit N", "show at most N rows; 0 for all"),
+    ("\\engine duckdb|spark", "choose the engine that runs queries"),
+    ("\\timing on|off", "show or hide rows, time and pruning below each result"),
+    ("\\q, exit, quit", "leave, like Ctrl-D"),
 )
 _KEYS = (
-    ("Enter", "runs a query that is complete, else goes to the next line"),
-    ("Alt-Enter", "goes to the next line in any case"),
+    ("Enter", "runs a complete query, otherwise starts a new line"),
+    ("Alt-Enter", "always starts a new line"),
     ("Tab", "completes commands, functions, fields and parameters"),
-    ("Ctrl-C", "stops a query, or drops what is typed"),
+    ("Ctrl-C", "stops a query, or clears the line"),
 )
 _WIDTH = 96
 

@@ -24,7 +24,7 @@ def block(pipeline: Pipeline, step: Command, plain: list[Argument]) -> Scope:
 @command(
     "append",
     "append [QUERY]",
-    "The records of another query behind these; fields go by their names.",
+    "Appends the records of another query. Fields are matched by name.",
     example="data record(a = 1) | append [data record(a = 2)]",
     gives=[{"a": 1}, {"a": 2}],
 )
@@ -49,7 +49,7 @@ def united(pipeline: Pipeline, left: Scope, right: Scope, span: syntax.Span) -> 
 @command(
     "join",
     'join [QUERY], on:{FIELD, left[a] == right[b]} [, kind:inner|leftOuter|outer] [, prefix:"right."]',
-    "Pairs of records with the same values. The fields of the other side get a prefix.",
+    "Pairs records with equal values. The fields of the other side get a prefix.",
     parameters=("on", "kind", "prefix"),
     example='data record(id = 1, a = "x") | join [data record(id = 1, b = "y")], on:{id}',
     gives=[{"id": 1, "a": "x", "right.id": 1, "right.b": "y"}],
@@ -100,8 +100,8 @@ def _join_names(pipeline: Pipeline, argument: Argument) -> tuple[str, str]:
 @command(
     "lookup",
     'lookup [QUERY], sourceField:, lookupField: [, prefix:"lookup."] [, fields:{}]',
-    "Adds the fields of the first record of another query with the same value; null where there is none. "
-    "Which is the first is told as by `dedup`.",
+    "Adds the fields of the first record of another query with the same value, or null if "
+    "there is none. `dedup` explains which record is the first.",
     parameters=("sourceField", "lookupField", "prefix", "fields"),
     example='data record(k = 1) | lookup [data record(id = 1, v = "x")], sourceField:k, lookupField:id, fields:{v}',
     gives=[{"k": 1, "lookup.v": "x"}],

@@ -22,7 +22,7 @@ from coprlake.records import ATTRIBUTES
 @command(
     "fieldsAdd",
     "fieldsAdd NAME = EXPRESSION, …",
-    "Adds fields, or replaces them. Each may use those before it.",
+    "Adds or replaces fields. Each expression can use the fields before it.",
     example="data record(a = 1) | fieldsAdd b = a + 1, c = b * 10",
     gives=[{"a": 1, "b": 2, "c": 20}],
 )
@@ -39,7 +39,7 @@ def _fields_add(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
 @command(
     "fields",
     "fields NAME, NAME = EXPRESSION, …",
-    "Only these fields, in this order. One that is not there is null.",
+    "Keeps only these fields, in this order. A field that does not exist is null.",
     example="data record(a = 1, b = 2) | fields b, c = a + b, d",
     gives=[{"b": 2, "c": 3, "d": None}],
 )
@@ -75,7 +75,7 @@ def _patterns(pipeline: Pipeline, scope: Scope, arguments: list[Argument]) -> li
 @command(
     "fieldsKeep",
     'fieldsKeep NAME, "PATTERN", …',
-    "Only the fields of these names, or of patterns with `*`.",
+    "Keeps only the fields with these names, or matching these patterns with `*`.",
     example='data record(k8s.pod = 1, k8s.node = 2, host = 3) | fieldsKeep "k8s.*"',
     gives=[{"k8s.pod": 1, "k8s.node": 2}],
 )
@@ -90,7 +90,7 @@ def _fields_keep(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
 @command(
     "fieldsRemove",
     'fieldsRemove NAME, "PATTERN", …',
-    "All fields but these. An attribute is taken out of the attributes.",
+    "Removes these fields, including keys of the attributes.",
     example="data record(a = 1, b = 2) | fieldsRemove a",
     gives=[{"b": 2}],
 )
@@ -120,7 +120,7 @@ def _without(scope: Scope, gone: list[str]) -> Scope:
 @command(
     "fieldsRename",
     "fieldsRename NEW = OLD, …",
-    "Gives fields other names; a field that has the new name is replaced.",
+    "Renames fields. An existing field with the new name is replaced.",
     example="data record(a = 1, b = 2) | fieldsRename c = a",
     gives=[{"c": 1, "b": 2}],
 )
@@ -155,7 +155,7 @@ def _fields_rename(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
 @command(
     "fieldsFlatten",
     "fieldsFlatten RECORD [, prefix:]",
-    "Makes the members of a record fields of their own.",
+    "Turns the members of a record into fields.",
     parameters=("prefix", "depth"),
     example='data record(r = record(x = 1)) | fieldsFlatten r, prefix:"" | fields x',
     gives=[{"x": 1}],
@@ -176,8 +176,8 @@ def _fields_flatten(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
 @command(
     "parse",
     'parse TEXT, "PATTERN" [, preserveFieldsOnFailure:false] [, parsingPrerequisite:true]',
-    "Takes fields out of a text by a pattern (see [patterns](patterns.md)). Where it does not fit, the "
-    "fields are null and the record stays.",
+    "Extracts fields from text with a pattern (see [patterns](patterns.md)). If the text does "
+    "not match, the fields are null and the record stays.",
     parameters=("preserveFieldsOnFailure", "parsingPrerequisite"),
     example='data record(a = "took 15 ms") | parse a, "\'took \' INT:ms" | fields ms',
     gives=[{"ms": 15}],

@@ -16,8 +16,9 @@ from coprlake.language.types import BOOLEAN, LONG, STRING, Type, array
 @command(
     "summarize",
     "summarize [NAME =] AGGREGATION, … [, by:{[NAME =] EXPRESSION, …}]",
-    "One record for each group, or one for all records. A missing key is a group of its own. Without "
-    "records and groups there is one row: counts are 0, the rest is null.",
+    "Returns one record for each group, or one for all records. Records without a value for "
+    "the key form a group. With neither records nor groups there is one row: counts are 0, "
+    "everything else is null.",
     parameters=("by",),
     example='data record(a = 1, b = "x"), record(a = 2, b = "x") | summarize n = count(), sum(a), by:{b}',
     gives=[{"b": "x", "n": 2, "sum(a)": 3}],
@@ -64,7 +65,7 @@ def columns_outside(expression: Expr, measures: dict[Column, Expr]) -> list[Colu
 @command(
     "fieldsSummary",
     "fieldsSummary FIELD, … [, topValues:20]",
-    "For each field how many records have it, how many different values there are, and the most frequent of them.",
+    "Shows for each field how many records have it, the number of distinct values, and the most frequent ones.",
     parameters=("topValues",),
     example='data record(a = "x"), record(a = "x"), record(a = "y") | fieldsSummary a, topValues: 1',
     gives=[{"field": "a", "rawCount": 3, "count": 2, "values": [{"value": "x", "count": 2}]}],

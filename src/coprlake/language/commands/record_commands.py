@@ -40,7 +40,7 @@ _BEFORE_SEARCH: Final = frozenset(
 @command(
     "filter",
     "filter CONDITION",
-    "Keeps the records for which the condition is true; false and null are dropped.",
+    "Keeps the records for which the condition is true, and drops those for which it is false or null.",
     example="data record(a = 1), record(a = 2), record(a = null) | filter a > 1",
     gives=[{"a": 2}],
 )
@@ -51,7 +51,8 @@ def _filter(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
 @command(
     "filterOut",
     "filterOut CONDITION",
-    "Drops the records for which the condition is true. What is null is kept, so `filterOut x` is not `filter not x`.",
+    "Drops the records for which the condition is true. Records for which it is null are "
+    "kept, so `filterOut x` is not the same as `filter not x`.",
     example="data record(a = 1), record(a = 2), record(a = null) | filterOut a > 1 | summarize n = count()",
     gives=[{"n": 2}],
 )
@@ -81,9 +82,9 @@ def _filtered(pipeline: Pipeline, step: Command, scope: Scope, change: Callable[
 @command(
     "search",
     'search "TERM" [, caseSensitive:false]',
-    "Looks for terms in all fields, or in one by `~`: whole words, case does not matter, `*` stands for "
-    "anything. Terms and comparisons are joined by and, or, not. It has to stand before commands that "
-    "change values.",
+    "Searches for terms in all fields, or in one field with `~`: whole words, ignoring case; "
+    "`*` matches anything. Combine terms and comparisons with `and`, `or` and `not`. It must "
+    "come before commands that change values.",
     parameters=("caseSensitive", "scope"),
     example='data record(a = "Connection refused"), record(a = "ok") | search "refused"',
     gives=[{"a": "Connection refused"}],
@@ -151,9 +152,9 @@ def _anywhere(pipeline: Pipeline, scope: Scope, term: str, exact: bool, span: sy
 @command(
     "sort",
     "sort EXPRESSION [asc|desc], … [, direction:]",
-    "Puts the records in order. Null comes last. Records that are equal in what they are sorted by are "
-    "sorted by the other fields of the result. Attributes and members of JSON are sorted as numbers where "
-    "they are numbers; other texts follow.",
+    "Sorts the records. Null comes last. Ties are sorted by the other fields of the result. "
+    "Attributes and JSON members are sorted as numbers where they are numbers; other text "
+    "follows.",
     parameters=("direction",),
     example="data record(a = 1), record(a = 3), record(a = 2) | sort a desc | limit 1",
     gives=[{"a": 3}],
@@ -187,8 +188,9 @@ def sort_key(pipeline: Pipeline, scope: Scope, argument: Argument, default: bool
 @command(
     "limit",
     "limit COUNT",
-    "The first records by the `sort` before; of groups without one, the first by their keys. Of the records of a "
-    "table without a `sort`, any: which ones may differ between engines and from day to day.",
+    "Keeps the first records in the order of the preceding `sort`; of groups without a "
+    "`sort`, the first by their keys. Without a `sort`, the records of a table come in no "
+    "particular order: which ones are kept may differ between engines and from run to run.",
     example="data record(a = 1), record(a = 2) | sort a | limit 1",
     gives=[{"a": 1}],
 )
@@ -204,8 +206,9 @@ def _limit(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
 @command(
     "dedup",
     "dedup EXPRESSION, … [, sort:{EXPRESSION desc}]",
-    "One record for each different value: the first by `sort:`, or by a `sort` before, or by `timestamp`. "
-    "Of records that are equal in that, the one that is least in the fields that the query goes on to use.",
+    "Keeps one record for each distinct value: the first by `sort:`, by a preceding `sort`, "
+    "or by `timestamp`. Ties go to the record whose values are smallest in the fields that "
+    "the rest of the query uses.",
     parameters=("sort",),
     example='data record(k = "a", v = 1), record(k = "a", v = 2) | dedup k, sort:{v desc}',
     gives=[{"k": "a", "v": 2}],
@@ -231,7 +234,7 @@ def first_by(scope: Scope) -> tuple[Sort, ...]:
 @command(
     "expand",
     "expand [NAME =] ARRAY [, limit:]",
-    "A record for each element of an array; a record without elements stays, with null.",
+    "Returns one record for each element of an array. A record whose array is empty or null stays, with null.",
     parameters=("limit",),
     example="data record(a = array(1, 2)) | expand a",
     gives=[{"a": 1}, {"a": 2}],

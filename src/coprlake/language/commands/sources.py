@@ -23,9 +23,10 @@ from coprlake.language.types import DURATION, STRING, TIMESTAMP, Type, array
 @command(
     "fetch",
     'fetch logs [, from:, to:] [, timeframe:] · fetch "path"',
-    "The records of a table: `logs` is the one that is asked, a path in quotes another, if the program that asks "
-    "allows it. Without `from:`, `to:` or `timeframe:` all of them; `from:` alone means until now. A bare duration "
-    "counts from now: `from:-2h`.",
+    "Reads the records of a table: `logs` is the table being queried, a quoted path is "
+    "another one, if the calling program allows it. Without `from:`, `to:` or `timeframe:` it "
+    "reads all records; `from:` alone means until now. A bare duration is relative to now: "
+    "`from:-2h`.",
     parameters=("from", "to", "timeframe", "bucket", "samplingRatio", "scanLimitGBytes"),
     example="fetch logs, from:-2h@h, to:now() | summarize count()",
     source=True,
@@ -103,7 +104,7 @@ def _moment(pipeline: Pipeline, argument: Argument) -> int:
 @command(
     "data",
     'data record(a = 1), … · data json:"…"',
-    "Records that stand in the query itself.",
+    "Records written in the query itself.",
     parameters=("json",),
     example='data record(a = 1, b = "x"), record(a = 2)',
     gives=[{"a": 1, "b": "x"}, {"a": 2, "b": None}],
@@ -156,7 +157,7 @@ def _from_json(session: QuerySession, value: Any, span: syntax.Span) -> Expr:
 @command(
     "describe",
     "describe logs",
-    "The fields of a table and their types.",
+    "Lists the fields of a table and their types.",
     example="describe logs | limit 1",
     source=True,
 )

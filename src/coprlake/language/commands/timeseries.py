@@ -18,9 +18,9 @@ from coprlake.language.types import DOUBLE, DURATION, TIMEFRAME, TIMESTAMP, arra
     "makeTimeseries",
     "makeTimeseries [NAME =] AGGREGATION(default:, rate:), … [, by:{…}] [, interval: | bins:120] [, "
     "from:, to:, timeframe:] [, time:timestamp] [, nonempty:false]",
-    "For each group an array with a value for each slot of time. The timeframe is that of `fetch`, else "
-    "that of the records; slots are aligned to the interval, at most 1,500. A slot without records is "
-    "null, or the default.",
+    "Returns for each group an array with one value per time slot. The timeframe is that of "
+    "`fetch`, or the range of the records. Slots are aligned to the interval; there are at "
+    "most 1,500. A slot without records is null, or the default.",
     parameters=("by", "interval", "bins", "from", "to", "timeframe", "time", "nonempty", "spread"),
     example='data record(timestamp = toTimestamp("2026-01-01T00:00:30Z")), record(timestamp = '
     'toTimestamp("2026-01-01T00:02:00Z")) | makeTimeseries n = count(default: 0), interval: 1m | fields n',

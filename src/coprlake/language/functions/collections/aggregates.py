@@ -43,7 +43,7 @@ def _as_double(d: Dialect, value: exp.Expression) -> exp.Expression:
 
 @function(
     "count() -> long",
-    "How many records there are.",
+    "The number of records.",
     group=GROUP,
     aggregate=True,
     example=_DATA + "summarize count()",
@@ -55,7 +55,7 @@ def _count(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "countIf(condition: boolean) -> long",
-    "For how many records the condition is true.",
+    "The number of records for which the condition is true.",
     group=GROUP,
     aggregate=True,
     example=_DATA + 'summarize n = countIf(b == "x")',
@@ -72,11 +72,11 @@ def _count_distinct(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 for _name, _more in (
     ("countDistinct", ""),
     ("countDistinctExact", " The same as `countDistinct`."),
-    ("countDistinctApprox", " It is exact here, too."),
+    ("countDistinctApprox", " The result is exact here, too."),
 ):
     function(
         f"{_name}(value: any) -> long",
-        f"How many different values there are.{_more}",
+        f"The number of distinct values.{_more}",
         group=GROUP,
         aggregate=True,
         example=_DATA + f"summarize n = {_name}(b)",
@@ -137,7 +137,7 @@ def _by(d: Dialect, least: bool) -> str:
 
 function(
     "min(value: any) -> any",
-    "The least value: of numbers, times, texts.",
+    "The smallest value: of numbers, times or text.",
     group=GROUP,
     aggregate=True,
     result=_like_first,
@@ -162,7 +162,7 @@ def _quantile(d: Dialect, value: exp.Expression, share: float) -> exp.Expression
 
 @function(
     "median(value: number|duration|timestamp) -> double|duration|timestamp",
-    "The value in the middle; of two in the middle, their mean.",
+    "The middle value, or the mean of the two in the middle.",
     group=GROUP,
     aggregate=True,
     result=_mean_type,
@@ -180,7 +180,7 @@ def _check_percentile(percentile: float) -> None:
 
 @function(
     "percentile(value: number|duration|timestamp, percentile: const number) -> double|duration|timestamp",
-    "The value below which so many percent of the values are, interpolated between the two nearest.",
+    "The value below which the given percentage of the values lies, interpolated between the two nearest.",
     group=GROUP,
     aggregate=True,
     result=_mean_type,
@@ -196,7 +196,7 @@ def _percentile(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "percentiles(value: number, percentiles: const array) -> array<double>",
-    "Several percentiles at once, as an array in the order in which they are given.",
+    "Several percentiles at once, as an array in the given order.",
     group=GROUP,
     aggregate=True,
     example=_DATA + "summarize x = percentiles(a, {50, 75})",
@@ -214,7 +214,7 @@ def _percentiles(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "stddev(value: number) -> double",
-    "The standard deviation of the values as a sample; null for a single one.",
+    "The sample standard deviation; null for a single value.",
     group=GROUP,
     aggregate=True,
     example=_DATA + "summarize x = round(stddev(a), decimals: 3)",
@@ -226,7 +226,7 @@ def _stddev(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "variance(value: number) -> double",
-    "The variance of the values as a sample; null for a single one.",
+    "The sample variance; null for a single value.",
     group=GROUP,
     aggregate=True,
     example=_DATA + "summarize x = variance(a)",
@@ -238,7 +238,7 @@ def _variance(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "correlation(value: number, other: number) -> double",
-    "How far two values go together, from -1 to 1 (Pearson); null if one of them is always the same.",
+    "The Pearson correlation of two values, from -1 to 1; null if one of them is constant.",
     group=GROUP,
     aggregate=True,
     example="data record(a = 1, b = 2), record(a = 2, b = 4), record(a = 3, b = 6) | summarize x = correlation(a, b)",
@@ -264,7 +264,7 @@ def _or_nothing(d: Dialect, found: exp.Expression, kind: Type) -> exp.Expression
 
 @function(
     "collectArray(value: any) -> array<any>",
-    "All values, in the order of the `sort` before, or the least first.",
+    "All values, in the order of the preceding `sort`, or in ascending order.",
     group=GROUP,
     aggregate=True,
     result=_array_type,
@@ -325,7 +325,7 @@ def _sorted_by(d: Dialect, node: Apply, args: Sql) -> list[tuple[exp.Expression,
 
 @function(
     "collectDistinct(value: any) -> array<any>",
-    "All different values, the least first.",
+    "All distinct values, in ascending order.",
     group=GROUP,
     aggregate=True,
     result=_array_type,
@@ -344,7 +344,7 @@ def _collect_distinct(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 function(
     "takeAny(value: any) -> any",
-    "Some value: here always the least, so that it is the same every time.",
+    "Any value. Here it is always the smallest, so the result is repeatable.",
     group=GROUP,
     aggregate=True,
     result=_like_first,
@@ -353,7 +353,7 @@ function(
 )(_extreme(True))
 function(
     "takeMin(value: any) -> any",
-    "The least value.",
+    "The smallest value.",
     group=GROUP,
     aggregate=True,
     result=_like_first,
@@ -394,8 +394,8 @@ def _taken(first: bool) -> "Lowering":
 _ORDERED_DATA: Final = "data record(a = 2, b = 10), record(a = 3, b = 30), record(a = 1, b = 20) | "
 function(
     "takeFirst(value: any) -> any",
-    "The value of the first record by the `sort` before, or by `timestamp` if there is none. Records without a value "
-    "or without something to sort by are passed over.",
+    "The value of the first record in the order of the preceding `sort`, or by `timestamp` "
+    "without one. Records without a value or without a sort key are skipped.",
     group=GROUP,
     aggregate=True,
     result=_like_first,
@@ -404,7 +404,8 @@ function(
 )(_taken(True))
 function(
     "takeLast(value: any) -> any",
-    "The value of the last record by the `sort` before, or by `timestamp` if there is none; see `takeFirst`.",
+    "The value of the last record in the order of the preceding `sort`, or by `timestamp` "
+    "without one; see `takeFirst`.",
     group=GROUP,
     aggregate=True,
     result=_like_first,

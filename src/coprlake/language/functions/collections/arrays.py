@@ -59,7 +59,7 @@ def _of_lists(d: Dialect, node: Apply, value: exp.Expression, run: Any, **consta
 
 @function(
     "array(values: T... = null) -> array<T>",
-    "An array of the values, as `{...}` is.",
+    "An array of the values, the same as `{...}`.",
     group=GROUP,
     example="data record(a = 1) | fields x = array(a, 2, 3)",
     gives=[{"x": [1, 2, 3]}],
@@ -70,7 +70,7 @@ def _array(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "arraySize(array: array) -> long",
-    "How many elements the array has, also those that are null.",
+    "The number of elements, including null ones.",
     group=GROUP,
     example="data record(a = {5, 6, null}) | fields x = arraySize(a)",
     gives=[{"x": 3}],
@@ -109,7 +109,7 @@ def _array_avg(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "arrayMin(array: array) -> any",
-    "The least element; null if there is none.",
+    "The smallest element; null if there is none.",
     group=GROUP,
     example='data record(a = {3, 1, null}, b = {"b", "a"}) | fields x = arrayMin(a), y = arrayMin(b)',
     gives=[{"x": 1, "y": "a"}],
@@ -157,7 +157,7 @@ function(
 
 @function(
     "arrayElement(array: array, index: long) -> any",
-    "The element at an index, as `array[index]`; a negative index counts from the end.",
+    "The element at an index, like `array[index]`; a negative index counts from the end.",
     group=GROUP,
     example="data record(a = {3, 1, 2}) | fields x = arrayElement(a, 1), y = arrayElement(a, -1), "
     "z = arrayElement(a, 9)",
@@ -177,7 +177,7 @@ def _concat_type(types: Sequence[Type | None]) -> Type | None:
 
 @function(
     "arrayConcat(arrays: array...) -> array<any>",
-    "The elements of all arrays as one. Null is left out; null if there is nothing else.",
+    "The elements of all arrays in one array. Null arrays are ignored; null if all are null.",
     group=GROUP,
     example="data record(a = {1, 2}, b = null, c = {3}) | fields x = arrayConcat(a, b, c)",
     gives=[{"x": [1, 2, 3]}],
@@ -194,7 +194,7 @@ def _array_concat(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "arrayDistinct(array: array) -> array<any>",
-    "The array with each value only where it first stands.",
+    "The array without repeated values; the first occurrence of each stays.",
     group=GROUP,
     example="data record(a = {2, 1, 2, null, null}) | fields x = arrayDistinct(a)",
     gives=[{"x": [2, 1, None]}],
@@ -210,7 +210,8 @@ def _index_type(types: Sequence[Type | None]) -> Type | None:
 
 @function(
     "arrayIndexOf(array: array, value: any) -> long",
-    "Where the value first stands in the array, counted from 0, or -1; null if either is null.",
+    "The index of the first occurrence of the value, starting at 0, or -1 if there is none; "
+    "null if either argument is null.",
     group=GROUP,
     example="data record(a = {5, 6, 5}) | fields x = arrayIndexOf(a, 6), y = arrayIndexOf(a, 7)",
     gives=[{"x": 1, "y": -1}],
@@ -227,7 +228,7 @@ def _array_index_of(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "arrayReverse(array: array) -> array<any>",
-    "The elements from the last to the first.",
+    "The elements in reverse order.",
     group=GROUP,
     example="data record(a = {1, 2, 3}) | fields x = arrayReverse(a)",
     gives=[{"x": [3, 2, 1]}],
@@ -244,7 +245,7 @@ def _check_direction(direction: str) -> None:
 
 @function(
     'arraySort(array: array, direction: const string = "ascending") -> array<any>',
-    "The elements in their order, `ascending` or `descending`; null comes last.",
+    "The elements in `ascending` or `descending` order; null comes last.",
     group=GROUP,
     example='data record(a = {2, null, 3, 1}) | fields x = arraySort(a), y = arraySort(a, direction: "descending")',
     gives=[{"x": [1, 2, 3, None], "y": [3, 2, 1, None]}],
@@ -272,7 +273,8 @@ def _array_remove_nulls(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "arraySlice(array: array, from: long = 0, to: long = null) -> array<any>",
-    "The elements from an index up to, not including, another, by default the end. Negative ones count from the end.",
+    "The elements from index `from` up to, but not including, index `to`, or up to the end. "
+    "Negative indexes count from the end.",
     group=GROUP,
     example="data record(a = {1, 2, 3, 4}) | fields x = arraySlice(a, from: 1, to: 3), y = arraySlice(a, from: -2)",
     gives=[{"x": [2, 3], "y": [3, 4]}],
@@ -294,7 +296,7 @@ def _flat_type(types: Sequence[Type | None]) -> Type | None:
 
 @function(
     "arrayFlatten(array: array) -> array<any>",
-    "The elements of the arrays in an array, as one array; arrays that are null are left out.",
+    "The elements of nested arrays in one array. Null arrays are ignored.",
     group=GROUP,
     example="data record(a = {{1, 2}, {3}}) | fields x = arrayFlatten(a)",
     gives=[{"x": [1, 2, 3]}],
@@ -308,7 +310,7 @@ def _array_flatten(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     'arrayToString(array: array, delimiter: const string = ",") -> string',
-    "The elements as one text, each spelled as by `toString`, with the delimiter between them. Null is left out.",
+    "The elements converted as by `toString` and joined with the delimiter. Null elements are ignored.",
     group=GROUP,
     example='data record(a = {1, null, 2}) | fields x = arrayToString(a), y = arrayToString(a, delimiter: " and ")',
     gives=[{"x": "1,2", "y": "1 and 2"}],
@@ -327,7 +329,7 @@ def _truth_type(types: Sequence[Type | None]) -> Type | None:
 
 @function(
     "iAny(condition: array) -> boolean",
-    "Whether a condition over each element, written with `[]`, is true for some element.",
+    "Whether a condition on the elements, written with `[]`, is true for at least one element.",
     group=GROUP,
     example="data record(a = {1, 3}), record(a = {1, 2}) | fields x = iAny(a[] > 2)",
     gives=[{"x": True}, {"x": False}],
@@ -340,7 +342,7 @@ def _i_any(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "iAll(condition: array) -> boolean",
-    "Whether a condition over each element, written with `[]`, is true for every element.",
+    "Whether a condition on the elements, written with `[]`, is true for every element.",
     group=GROUP,
     example="data record(a = {3, 4}), record(a = {1, 3}) | fields x = iAll(a[] > 2)",
     gives=[{"x": True}, {"x": False}],
@@ -357,7 +359,7 @@ def _truths(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "iCollectArray(expression: array) -> array<any>",
-    "An array of what an expression over each element, written with `[]`, gives.",
+    "An array of the results of an expression on the elements, written with `[]`.",
     group=GROUP,
     example="data record(a = {1, 2}) | fields x = iCollectArray(a[] * 10)",
     gives=[{"x": [10, 20]}],

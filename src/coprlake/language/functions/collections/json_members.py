@@ -88,7 +88,8 @@ def at_path(d: Dialect, text: exp.Expression, path: Path) -> exp.Expression:
 
 @function(
     "jsonField(json: string, name: const string) -> string",
-    "A member of a JSON object by its name: a text without its quotes, all else as JSON. Null if there is none.",
+    "The member of a JSON object with this name: a string without its quotes, anything else "
+    "as JSON. Null if there is none.",
     group=GROUP,
     example='data record(a = """{"user": "eve", "roles": ["x", "y"]}""") | fields x = jsonField(a, "user"), '
     'y = jsonField(a, "roles"), z = jsonField(a, "age")',
@@ -101,8 +102,9 @@ def _json_field(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "jsonPath(json: string, path: const string) -> string",
-    "What is in JSON at a path of names and indexes, as in `$.list[0]['odd name']`; a negative index counts from the "
-    "end. A text is without its quotes, all else is JSON. Null if there is nothing.",
+    "The value at a path of names and indexes, as in `$.list[0]['odd name']`; a negative "
+    "index counts from the end. A string comes without its quotes, anything else as JSON. "
+    "Null if there is none.",
     group=GROUP,
     example='data record(a = """{"user": {"roles": ["x", "y"]}}""") | fields x = jsonPath(a, "$.user.roles[-1]"), '
     'y = jsonPath(a, "$.user")',

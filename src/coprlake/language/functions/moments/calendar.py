@@ -108,10 +108,10 @@ def _put_part(name: str, doc: str, gives: int, sql: Lowering) -> None:
 
 _part("getYear", "year", "The year.", 2026)
 _part("getMonth", "month", "The month, from 1 to 12.", 1)
-_part("getDayOfMonth", "day", "The day of the month, from 1.", 31)
+_part("getDayOfMonth", "day", "The day of the month, starting at 1.", 31)
 _part("getDayOfWeek", "day of week", "The day of the week, from 1 for Monday to 7 for Sunday.", 6)
-_part("getDayOfYear", "day of year", "The day of the year, from 1.", 31)
-_part("getWeekOfYear", "week", "The week of the year by ISO 8601: the first is that with the first Thursday.", 5)
+_part("getDayOfYear", "day of year", "The day of the year, starting at 1.", 31)
+_part("getWeekOfYear", "week", "The ISO 8601 week of the year: week 1 is the one with the first Thursday.", 5)
 _clock("getHour", "The hour, from 0 to 23.", 12, 3600 * 10**6, 24)
 _clock("getMinute", "The minute, from 0 to 59.", 34, 60 * 10**6, 60)
 _clock("getSecond", "The second, from 0 to 59.", 56, 10**6, 60)
@@ -229,9 +229,10 @@ def formatted(times: pa.Array, pattern: str = "", zone: str = "UTC") -> pa.Array
 @function(
     'formatTimestamp(time: timestamp, format: const string = "yyyy-MM-dd HH:mm:ss", timezone: const string = "UTC") '
     "-> string",
-    "The time as text. Letters of the format stand for y year, M month, d day, D day of the year, E day of the week, H "
-    "hour, h hour of 12, a AM or PM, m minute, s second, S fraction, Z and X offset; as many as digits are wanted, "
-    "MMM and EEE for short names, MMMM and EEEE for long ones. Text in single quotes stands for itself.",
+    "The time as text. In the format, y is the year, M the month, d the day, D the day of the "
+    "year, E the day of the week, H the hour, h the hour of 12, a AM or PM, m the minute, s "
+    "the second, S the fraction, Z and X the offset; repeat a letter for more digits. MMM and "
+    "EEE are short names, MMMM and EEEE long ones. Text in single quotes is literal.",
     group=GROUP,
     example=_TIME + """x = formatTimestamp(a), y = formatTimestamp(a, format: "EEE d MMM yyyy 'at' h:mm a", """
     'timezone: "Europe/Vienna")',
@@ -249,7 +250,7 @@ def _format_timestamp(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 def _from_unix(name: str, unit: str, number: int, sql: Lowering) -> None:
     function(
         f"timestampFromUnix{name}(value: long) -> timestamp",
-        f"The time so many {unit} after the begin of 1970; null if it is out of range.",
+        f"The time this many {unit} after the start of 1970; null if it is out of range.",
         group=GROUP,
         example=f"data record(a = {number}) | fields x = timestampFromUnix{name}(a)",
         gives=[{"x": "2026-01-31T12:00:00Z"}],
@@ -259,7 +260,7 @@ def _from_unix(name: str, unit: str, number: int, sql: Lowering) -> None:
 def _to_unix(name: str, unit: str, number: int, sql: Lowering) -> None:
     function(
         f"unix{name}FromTimestamp(time: timestamp) -> long",
-        f"How many {unit} the time is after the begin of 1970.",
+        f"The number of {unit} from the start of 1970 to the time.",
         group=GROUP,
         example=f"{_TIME}x = unix{name}FromTimestamp(a)",
         gives=[{"x": number}],
@@ -277,7 +278,7 @@ _to_unix("Nanos", "nanoseconds", 1_769_862_896_789 * 10**6, lambda d, node, args
 @function(
     "timestamp(year: long, month: long, day: long, hour: long = 0, minute: long = 0, second: long = 0, "
     "millis: long = 0, micros: long = 0) -> timestamp",
-    "The time of a date and of what the clock shows, in UTC; null if there is no such time.",
+    "The time with this date and time of day, in UTC; null if there is no such time.",
     group=GROUP,
     example="data record(a = 2026) | fields x = timestamp(year: a, month: 1, day: 31, hour: 12), "
     "y = timestamp(year: a, month: 2, day: 30)",
@@ -313,7 +314,7 @@ def _check_unit(unit: str) -> None:
 
 @function(
     'duration(value: number, unit: const string = "s") -> duration',
-    "So many of a unit as a duration: `ns`, `us`, `ms`, `s`, `m`, `h`, `d` or `w`; null if it is more than 292 years.",
+    "A number of units as a duration: `ns`, `us`, `ms`, `s`, `m`, `h`, `d` or `w`; null beyond 292 years.",
     group=GROUP,
     example='data record(a = 90, b = 1.5) | fields x = duration(a, unit: "m"), y = duration(b)',
     gives=[{"x": 5_400_000_000_000, "y": 1_500_000_000}],
@@ -328,7 +329,7 @@ def _duration(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "timeframe(from: timestamp, to: timestamp) -> timeframe",
-    "The time from a begin to an end, as a record with the members `start` and `end`.",
+    "The time from a start to an end, as a record with the members `start` and `end`.",
     group=GROUP,
     example='data record(a = toTimestamp("2026-01-31T12:00:00Z")) | fields x = timeframe(from: a, to: a + 1h)',
     gives=[{"x": {"start": "2026-01-31T12:00:00Z", "end": "2026-01-31T13:00:00Z"}}],

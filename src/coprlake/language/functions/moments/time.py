@@ -85,8 +85,9 @@ def _check_at(at: object) -> None:
 @function(
     "bin(value: number|timestamp|duration, interval: const number|duration, "
     "at: const number|timestamp|duration = null) -> number|timestamp|duration",
-    "The value rounded down to a multiple of the interval, counted from 0 or 1970, or from `at`: for times a time, or "
-    "a duration after 1970, so that `at: 12h` makes days that begin at noon.",
+    "The value rounded down to a multiple of the interval, counted from 0 or 1970, or from "
+    "`at`. For times, `at` is a time or a duration, so `at: 12h` makes days that start at "
+    "noon.",
     group=GROUP,
     example='data record(a = toTimestamp("2026-01-31T12:34:56Z"), b = 17) | fields x = bin(a, 15m), y = bin(b, 5), '
     "z = bin(a, 1d, at: 14h)",

@@ -81,13 +81,13 @@ _put(
 )
 _put(
     "hashXxHash32",
-    "The xxHash of the text in 32 bits, with seed 0.",
+    "The 32-bit xxHash of the text, with seed 0.",
     "32d153ff",
     lambda d, node, args: d.apply(array_function(xx_hashes, (pa.string(),), pa.string(), bits=32), args[0]),
 )
 _put(
     "hashXxHash64",
-    "The xxHash of the text in 64 bits, with seed 0.",
+    "The 64-bit xxHash of the text, with seed 0.",
     "44bc2cf5ad770999",
     lambda d, node, args: d.apply(array_function(xx_hashes, (pa.string(),), pa.string(), bits=64), args[0]),
 )

@@ -47,7 +47,7 @@ def _pattern_of(arguments: Sequence[Expr | None]) -> str:
 
 @function(
     "matchesPattern(text: string, pattern: const string) -> boolean",
-    "Whether the text begins with what a DPL pattern describes.",
+    "Whether the text starts with a match of a DPL pattern.",
     group=GROUP,
     example='data record(a = "10.0.0.1 GET"), record(a = "GET") | fields x = matchesPattern(a, "IPADDR \' \'")',
     gives=[{"x": True}, {"x": False}],
@@ -65,8 +65,8 @@ def matches_pattern(texts: pa.Array, pattern: str = "") -> pa.Array:
 
 @function(
     "parse(text: string, pattern: const string) -> any",
-    "What a DPL pattern finds at the begin of the text: the value that it gives a name, or a record if there are "
-    "several. Null if the text does not match.",
+    "What a DPL pattern matches at the start of the text: the value of its one named matcher, "
+    "or a record if there are several. Null if the text does not match.",
     group=GROUP,
     example="""data record(a = "eve 42") | fields x = parse(a, "LD ' ' INT:n"), y = parse(a, "LD:who ' ' INT:n")""",
     gives=[{"x": 42, "y": {"who": "eve", "n": 42}}],
@@ -92,8 +92,8 @@ def parse_first(texts: pa.Array, pattern: str = "") -> pa.Array:
 
 @function(
     "parseAll(text: string, pattern: const string) -> array<any>",
-    "What a DPL pattern finds anywhere in the text, as an array: of the values that it gives a name, or of records if "
-    "there are several names.",
+    "All matches of a DPL pattern anywhere in the text, as an array of the values of its one "
+    "named matcher, or of records if there are several.",
     group=GROUP,
     example="""data record(a = "x=1, y=22") | fields x = parseAll(a, "'=' INT:n")""",
     gives=[{"x": [1, 22]}],
@@ -142,7 +142,7 @@ def replace_pattern(texts: pa.Array, pattern: str = "", replacement: str = "") -
 
 @function(
     "splitByPattern(text: string, pattern: const string) -> array<string>",
-    "What stands between the matches of a DPL pattern, also where that is nothing.",
+    "The parts of the text between the matches of a DPL pattern, including empty ones.",
     group=GROUP,
     example="""data record(a = "a, b;c") | fields x = splitByPattern(a, "[,;] ' '?")""",
     gives=[{"x": ["a", "b", "c"]}],

@@ -28,7 +28,7 @@ Sql = Sequence[exp.Expression]
 
 @function(
     'concat(values: any..., delimiter: const string = "") -> string',
-    "The values joined to one text, each spelled as by `toString`, with the delimiter between them. Null is left out.",
+    "The values converted as by `toString` and joined with the delimiter. Null values are ignored.",
     group=GROUP,
     example='data record(a = "GET", b = null, c = 200) | fields x = concat(a, b, c), '
     'y = concat(a, b, c, delimiter: " ")',
@@ -41,8 +41,8 @@ def _concat(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "indexOf(text: string, part: string, from: long = 0) -> long",
-    "Where the part first stands in the text, counted from 0, or -1. The search begins at `from`; a negative one "
-    "counts from the end.",
+    "The index of the first occurrence of the substring, starting at 0, or -1 if there is "
+    "none. The search starts at `from`; a negative index counts from the end.",
     group=GROUP,
     example='data record(a = "banana") | fields x = indexOf(a, "an"), y = indexOf(a, "an", from: 2), '
     'z = indexOf(a, "x")',
@@ -56,8 +56,9 @@ def _index_of(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "lastIndexOf(text: string, part: string, from: long = null) -> long",
-    "Where the part last stands in the text, counted from 0, or -1. The search goes backwards from `from`, which is "
-    "the end unless given; a negative one counts from the end.",
+    "The index of the last occurrence of the substring, starting at 0, or -1 if there is "
+    "none. The search goes backwards from `from`, by default the end; a negative index counts "
+    "from the end.",
     group=GROUP,
     example='data record(a = "banana") | fields x = lastIndexOf(a, "an"), y = lastIndexOf(a, "an", from: 2)',
     gives=[{"x": 3, "y": 1}],
@@ -93,7 +94,7 @@ def upper_texts(texts: pa.Array) -> pa.Array:
 
 @function(
     "lower(text: string) -> string",
-    "The text in small letters.",
+    "The text in lower case.",
     group=GROUP,
     example='data record(a = "Größe") | fields x = lower(a)',
     gives=[{"x": "größe"}],
@@ -104,7 +105,7 @@ def _lower(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "upper(text: string) -> string",
-    "The text in capital letters. Each character stays one, so that ß becomes ẞ.",
+    "The text in upper case. The number of characters stays the same, so ß becomes ẞ.",
     group=GROUP,
     example='data record(a = "warn") | fields x = upper(a)',
     gives=[{"x": "WARN"}],
@@ -115,7 +116,7 @@ def _upper(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "trim(text: string) -> string",
-    "The text without blanks, line ends and other control characters at its begin and end.",
+    "The text without leading and trailing whitespace and control characters.",
     group=GROUP,
     example='data record(a = "  two words\\n") | fields x = trim(a)',
     gives=[{"x": "two words"}],
@@ -137,7 +138,7 @@ def _replace_string(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "splitString(text: string, delimiter: const string) -> array<string>",
-    "What stands between the delimiters, also where that is nothing; without a delimiter the single characters.",
+    "The parts of the text between the delimiters, including empty ones; with an empty delimiter, its characters.",
     group=GROUP,
     example='data record(a = "a,,b") | fields x = splitString(a, ","), y = splitString("abc", "")',
     gives=[{"x": ["a", "", "b"], "y": ["a", "b", "c"]}],
@@ -158,7 +159,7 @@ def split_texts(texts: pa.Array, delimiter: str = "") -> pa.Array:
 
 @function(
     "stringLength(text: string) -> long",
-    "How many characters (code points) the text has.",
+    "The number of characters (code points).",
     group=GROUP,
     example='data record(a = "käse") | fields x = stringLength(a)',
     gives=[{"x": 4}],
@@ -169,7 +170,8 @@ def _string_length(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "substring(text: string, from: long = 0, to: long = null) -> string",
-    "The text from an index up to, not including, another, by default its end. Negative indexes count from the end.",
+    "The text from index `from` up to, but not including, index `to`, or up to the end. "
+    "Negative indexes count from the end.",
     group=GROUP,
     example='data record(a = "banana") | fields x = substring(a, from: 2), y = substring(a, from: -3, to: -1)',
     gives=[{"x": "nana", "y": "an"}],
@@ -193,8 +195,9 @@ def _get_character(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "punctuation(text: string, count: const long = 32, withSpace: const boolean = true) -> string",
-    "The punctuation of the text, which tells lines of one form from those of another: the first `count` of its blanks "
-    "and signs of ASCII that are neither letters nor digits; blanks can be left out.",
+    "The punctuation of the text, which tells lines of different forms apart: its first "
+    "`count` ASCII characters that are neither letters nor digits, with or without "
+    "whitespace.",
     group=GROUP,
     example='data record(a = "[12:30] user=x failed!") | fields x = punctuation(a), '
     "y = punctuation(a, count: 4, withSpace: false)",
@@ -216,7 +219,7 @@ def punctuation_of(texts: pa.Array, count: int = 32, has_space: bool = True) -> 
 
 @function(
     "levenshteinDistance(text: string, other: string) -> long",
-    "How many characters have to be put in, taken out or replaced to make one text of the other.",
+    "The number of characters that must be inserted, deleted or replaced to turn one text into the other.",
     group=GROUP,
     example='data record(a = "kitten", b = "sitting") | fields x = levenshteinDistance(a, b)',
     gives=[{"x": 3}],
@@ -234,7 +237,8 @@ def edit_distance(lefts: pa.Array, rights: pa.Array) -> pa.Array:
 
 @function(
     "encodeUrl(text: string) -> string",
-    "The text as a part of a URL: all but letters and digits of ASCII and `-._~` as `%` and the number of each byte.",
+    "Encodes text as a part of a URL: ASCII letters, digits and `-._~` stay, every other byte "
+    "becomes `%` and two hexadecimal digits.",
     group=GROUP,
     example='data record(a = "a b&ä") | fields x = encodeUrl(a)',
     gives=[{"x": "a%20b%26%C3%A4"}],
@@ -250,7 +254,7 @@ def encoded_urls(texts: pa.Array) -> pa.Array:
 
 @function(
     "decodeUrl(text: string) -> string",
-    "The text that a part of a URL stands for; `+` stands for a blank. What is not well encoded stays as it is.",
+    "Decodes a part of a URL; `+` is a space. Invalid encodings are left unchanged.",
     group=GROUP,
     example='data record(a = "a+b%26%C3%A4") | fields x = decodeUrl(a)',
     gives=[{"x": "a b&ä"}],

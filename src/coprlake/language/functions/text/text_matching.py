@@ -71,7 +71,7 @@ def ascii_lower(d: Dialect, text: exp.Expression) -> exp.Expression:
 
 @function(
     "contains(text: string, part: string, caseSensitive: const boolean = true) -> boolean",
-    "Whether the part stands anywhere in the text.",
+    "Whether the text contains the substring.",
     group=GROUP,
     example='data record(a = "Connection refused") | fields x = contains(a, "refuse"), y = contains(a, "CONN"), '
     'z = contains(a, "CONN", caseSensitive: false)',
@@ -83,7 +83,7 @@ def _contains(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "startsWith(text: string, part: string, caseSensitive: const boolean = true) -> boolean",
-    "Whether the text begins with the part.",
+    "Whether the text starts with the prefix.",
     group=GROUP,
     example='data record(a = "GET /index") | fields x = startsWith(a, "GET"), y = startsWith(a, "get")',
     gives=[{"x": True, "y": False}],
@@ -94,7 +94,7 @@ def _starts_with(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "endsWith(text: string, part: string, caseSensitive: const boolean = true) -> boolean",
-    "Whether the text ends with the part.",
+    "Whether the text ends with the suffix.",
     group=GROUP,
     example='data record(a = "app.log") | fields x = endsWith(a, ".log"), '
     'y = endsWith(a, ".LOG", caseSensitive: false)',
@@ -130,9 +130,9 @@ def _on_each(d: Dialect, kind: Type, value: exp.Expression, pattern: str) -> exp
 
 @function(
     "matchesPhrase(text: string|array, phrase: const string, caseSensitive: const boolean = false) -> boolean",
-    "Whether the phrase stands in the text and cuts no word: if it begins or ends with a letter of ASCII, a digit or "
-    "`_`, none of those may stand beside it. A `*` as first or last character switches that off. Of an array, any "
-    "element.",
+    "Whether the text contains the phrase as whole words: next to an ASCII letter, a digit or "
+    "`_` at its start or end, there may not be another one. A `*` as the first or last "
+    "character lifts this. For an array, whether any element does.",
     group=GROUP,
     example='data record(a = "failed to login from 192.168.0.1") | fields x = matchesPhrase(a, "failed to login"), '
     'y = matchesPhrase(a, "failed to log"), z = matchesPhrase(a, "failed to log*")',
@@ -157,8 +157,9 @@ def patterns_of(arguments: Sequence[Expr | None]) -> list[str]:
 
 @function(
     "matchesValue(value: string|array, patterns: const any..., caseSensitive: const boolean = false) -> boolean",
-    "Whether the whole value is one of the patterns, where `*` as first or last character stands for anything. The "
-    "case of ASCII letters does not matter unless asked for. Of an array, any element.",
+    "Whether the whole value matches one of the patterns, in which `*` as the first or last "
+    "character matches anything. The case of ASCII letters is ignored unless requested. For "
+    "an array, whether any element does.",
     group=GROUP,
     example='data record(a = "Java11"), record(a = "docker") | fields a, x = matchesValue(a, "java*"), '
     'y = matchesValue(a, {"DOCKER", "k8s"})',
@@ -182,7 +183,7 @@ def like_pattern(pattern: str) -> str:
 
 @function(
     "like(text: string, pattern: const string) -> boolean",
-    "Whether the whole text is of a pattern in which `%` stands for anything and `_` for one character.",
+    "Whether the whole text matches a pattern in which `%` matches anything and `_` one character.",
     group=GROUP,
     example='data record(a = "TLS 1.2") | fields x = like(a, "TLS%"), y = like(a, "TLS _.3"), z = like(a, "TLS")',
     gives=[{"x": True, "y": False, "z": False}],
@@ -197,8 +198,8 @@ def _regex(texts: pa.Array, pattern: str = "") -> pa.Array:
 
 @function(
     "matchesRegex(text: string, pattern: const string, caseSensitive: const boolean = true) -> boolean",
-    "Whether a regular expression, in the syntax of RE2, matches somewhere in the text. Anchor it by `^` and `$` for "
-    "the whole text.",
+    "Whether a regular expression, in RE2 syntax, matches anywhere in the text. Anchor it "
+    "with `^` and `$` to match the whole text.",
     group=GROUP,
     example=r'data record(a = "took 231 ms") | fields x = matchesRegex(a, """\b\d+ ms$"""), '
     r'y = matchesRegex(a, "^\\d+")',
@@ -214,8 +215,8 @@ def _matches_regex(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "in(needle: any, haystack: any...) -> boolean",
-    "Whether the value is one of the others; arrays among them stand for their elements. Of an array, whether some "
-    "element is.",
+    "Whether the value is among the others; arrays among them count as their elements. For an "
+    "array, whether any element is.",
     group=GROUP,
     example='data record(a = 2, b = {"x", "y"}) | fields x = in(a, 1, 2), y = in(a, {3, 4}), z = in(b, "y")',
     gives=[{"x": True, "y": False, "z": True}],

@@ -24,9 +24,9 @@ def _operator(kind: type[exp.Expression]) -> "Callable[[Dialect, Apply, Sql], ex
 
 
 for _name, _doc, _kind, _gives in (
-    ("And", "The bits that both numbers have.", exp.BitwiseAnd, 8),
-    ("Or", "The bits that one of the numbers has, or both.", exp.BitwiseOr, 14),
-    ("Xor", "The bits that just one of the numbers has.", exp.BitwiseXor, 6),
+    ("And", "The bits set in both numbers.", exp.BitwiseAnd, 8),
+    ("Or", "The bits set in either number.", exp.BitwiseOr, 14),
+    ("Xor", "The bits set in exactly one of the numbers.", exp.BitwiseXor, 6),
 ):
     function(
         f"bitwise{_name}(value: long, other: long) -> long",
@@ -39,7 +39,7 @@ for _name, _doc, _kind, _gives in (
 
 @function(
     "bitwiseNot(value: long) -> long",
-    "The bits that the number does not have.",
+    "All bits inverted.",
     group=GROUP,
     example="data record(a = 12) | fields x = bitwiseNot(a)",
     gives=[{"x": -13}],
@@ -50,7 +50,7 @@ def _not(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "bitwiseCountOnes(value: long) -> long",
-    "How many bits of the number are set.",
+    "The number of bits set.",
     group=GROUP,
     example="data record(a = 12, b = -1) | fields x = bitwiseCountOnes(a), y = bitwiseCountOnes(b)",
     gives=[{"x": 2, "y": 64}],
@@ -67,7 +67,7 @@ def counted_bits(values: pa.Array) -> pa.Array:
 
 @function(
     "bitwiseShiftLeft(value: long, count: long) -> long",
-    "The bits moved to the left; what leaves the 64 bits is lost. Null for a negative count.",
+    "The bits shifted left; bits beyond the 64th are lost. Null for a negative count.",
     group=GROUP,
     example="data record(a = 5) | fields x = bitwiseShiftLeft(a, 2)",
     gives=[{"x": 20}],
@@ -78,8 +78,8 @@ def _shift_left(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "bitwiseShiftRight(value: long, count: long, ignoreSign: const boolean = false) -> long",
-    "The bits moved to the right. The sign moves in from the left, or zeros if it is ignored. Null for a negative "
-    "count.",
+    "The bits shifted right. The sign bit is repeated, or zeros are shifted in if the sign is "
+    "ignored. Null for a negative count.",
     group=GROUP,
     example="data record(a = 20, b = -8) | fields x = bitwiseShiftRight(a, 2), y = bitwiseShiftRight(b, 1), "
     "z = bitwiseShiftRight(b, 62, ignoreSign: true)",

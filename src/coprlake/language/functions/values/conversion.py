@@ -63,7 +63,8 @@ def truncated(d: Dialect, value: exp.Expression) -> exp.Expression:
 
 @function(
     "toString(value: any) -> string",
-    "The value as text: a time like `2026-01-31T12:00:00.500Z`, a duration like `1h 30m`, arrays and records as JSON.",
+    "The value as a string: a time like `2026-01-31T12:00:00.500Z`, a duration like `1h 30m`, "
+    "arrays and records as JSON.",
     group=GROUP,
     example="data record(a = 1, b = 2.5, c = 90m, d = {1, 2}) | fields x = toString(a), y = toString(b), "
     "z = toString(c), w = toString(d)",
@@ -75,8 +76,8 @@ def _to_string(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "toLong(value: any) -> long",
-    "The value as a whole number: a text that spells one, a number without what is behind the point, true as 1, a time "
-    "as nanoseconds since 1970, a duration as nanoseconds; else null.",
+    "The value as a long: a string that spells an integer, a number without its fraction, "
+    "true as 1, a time as nanoseconds since 1970, a duration as nanoseconds; otherwise null.",
     group=GROUP,
     example='data record(a = "42", b = 2.7, c = "x") | fields x = toLong(a), y = toLong(b), z = toLong(c)',
     gives=[{"x": 42, "y": 2, "z": None}],
@@ -103,8 +104,8 @@ def scaled(d: Dialect, value: exp.Expression, factor: int) -> exp.Expression:
 
 @function(
     "toDouble(value: any) -> double",
-    "The value as a floating number: a text that spells one, a number, true as 1, a duration as nanoseconds; else "
-    "null.",
+    "The value as a double: a string that spells a number, a number, true as 1, a duration as "
+    "nanoseconds; otherwise null.",
     group=GROUP,
     example='data record(a = "2.5", b = 7, c = "x") | fields x = toDouble(a), y = toDouble(b), z = toDouble(c)',
     gives=[{"x": 2.5, "y": 7.0, "z": None}],
@@ -124,7 +125,7 @@ def _to_double(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "toBoolean(value: any) -> boolean",
-    "Whether a text is `true`, in capital or small letters, or a number is not 0.",
+    "True for the string `true` in any case and for numbers other than 0.",
     group=GROUP,
     example='data record(a = "True", b = "yes", c = 3) | fields x = toBoolean(a), y = toBoolean(b), z = toBoolean(c)',
     gives=[{"x": True, "y": False, "z": True}],
@@ -142,7 +143,7 @@ def _to_boolean(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 @function(
     "toTimestamp(value: string|timestamp|long) -> timestamp",
-    "A text in ISO format as a time; a number counts nanoseconds since 1970. Else null.",
+    "A string in ISO 8601 format as a timestamp; a number is in nanoseconds since 1970. Otherwise null.",
     group=GROUP,
     example='data record(a = "2026-01-31T12:00:00+01:00") | fields x = toTimestamp(a)',
     gives=[{"x": "2026-01-31T11:00:00Z"}],
@@ -162,8 +163,8 @@ def _times_of(texts: pa.Array) -> pa.Array:
 
 @function(
     "toDuration(value: string|number|duration) -> duration",
-    "A text like `1h 30m` as a duration, in the units w, d, h, m, s, ms, us and ns; a number counts nanoseconds. Else "
-    "null.",
+    "A string like `1h 30m` as a duration, in the units w, d, h, m, s, ms, us and ns; a "
+    "number is in nanoseconds. Otherwise null.",
     group=GROUP,
     example='data record(a = "1h 30m", b = 1000, c = "soon") | fields x = toDuration(a), y = toDuration(b), '
     "z = toDuration(c)",
@@ -196,7 +197,7 @@ def _as_array_type(types: Sequence[Type | None]) -> Type | None:
 
 @function(
     "toArray(value: any) -> array<any>",
-    "An array of just the value; an array stays as it is, and null is null.",
+    "An array with the value as its only element. An array is returned unchanged, and null stays null.",
     group=GROUP,
     example="data record(a = 1, b = {2, 3}) | fields x = toArray(a), y = toArray(b)",
     gives=[{"x": [1], "y": [2, 3]}],
@@ -213,7 +214,7 @@ def _to_array(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 # The value if it has a certain type
 
 _VALUES: Final = 'data record(a = 1, b = "1") | fields '
-_LOOSE_TOO: Final = " An attribute, whose type nobody told, is one if it spells one."
+_LOOSE_TOO: Final = " An attribute has no type, so it counts as one if it can be read as one."
 
 
 def _as(name: str, kind: str, gives: Type, doc: str, example: str, rows: Sequence[dict[str, object]]) -> None:
@@ -233,7 +234,7 @@ def _as(name: str, kind: str, gives: Type, doc: str, example: str, rows: Sequenc
 
     function(
         f"{name}(value: any) -> {kind}",
-        f"The value if it is {doc}, else null; nothing is converted."
+        f"The value if it is {doc}, otherwise null. Nothing is converted."
         + (_LOOSE_TOO if gives in (LONG, DOUBLE, BOOLEAN) else ""),
         group=GROUP,
         example=example,
@@ -242,21 +243,21 @@ def _as(name: str, kind: str, gives: Type, doc: str, example: str, rows: Sequenc
     )(sql)
 
 
-_as("asLong", "long", LONG, "a whole number", _VALUES + "x = asLong(a), y = asLong(b)", [{"x": 1, "y": None}])
+_as("asLong", "long", LONG, "a long", _VALUES + "x = asLong(a), y = asLong(b)", [{"x": 1, "y": None}])
 _as(
     "asDouble",
     "double",
     DOUBLE,
-    "a floating number",
+    "a double",
     _VALUES + "x = asDouble(2.5), y = asDouble(b)",
     [{"x": 2.5, "y": None}],
 )
-_as("asString", "string", STRING, "a text", _VALUES + "x = asString(a), y = asString(b)", [{"x": None, "y": "1"}])
+_as("asString", "string", STRING, "a string", _VALUES + "x = asString(a), y = asString(b)", [{"x": None, "y": "1"}])
 _as(
     "asBoolean",
     "boolean",
     BOOLEAN,
-    "true or false",
+    "a boolean",
     _VALUES + "x = asBoolean(a), y = asBoolean(a == 1)",
     [{"x": None, "y": True}],
 )
@@ -264,7 +265,7 @@ _as(
     "asTimestamp",
     "timestamp",
     TIMESTAMP,
-    "a time",
+    "a timestamp",
     _VALUES + 'x = asTimestamp(a), y = asTimestamp(toTimestamp("2026-01-31T12:00:00Z"))',
     [{"x": None, "y": "2026-01-31T12:00:00Z"}],
 )
@@ -276,6 +277,8 @@ _as(
     _VALUES + "x = asDuration(a), y = asDuration(2s)",
     [{"x": None, "y": 2 * 10**9}],
 )
-_as("asIp", "ip", IP, "an address", _VALUES + 'x = asIp(b), y = asIp(ip("10.0.0.1"))', [{"x": None, "y": "10.0.0.1"}])
+_as(
+    "asIp", "ip", IP, "an IP address", _VALUES + 'x = asIp(b), y = asIp(ip("10.0.0.1"))', [{"x": None, "y": "10.0.0.1"}]
+)
 _as("asArray", "array", array(NULL), "an array", _VALUES + "x = asArray({1, 2})", [{"x": [1, 2]}])
 _as("asRecord", "record", NULL, "a record", _VALUES + "x = asRecord(record(k = a))", [{"x": {"k": 1}}])

@@ -65,8 +65,8 @@ def _to_ip(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
 
 
 for _name, _group, _doc in (
-    ("ip", GROUP, "The address that a text spells, or null if it spells none."),
-    ("toIp", "conversion", "A text as an address, or null if it is none."),
+    ("ip", GROUP, "The string as an IP address, or null if it is not a valid one."),
+    ("toIp", "conversion", "The string as an IP address, or null if it is not a valid one."),
 ):
     function(
         f"{_name}(value: string|ip) -> ip",
@@ -112,7 +112,7 @@ _KINDS: Final[dict[str, Callable[[Address], bool]]] = {
 def _kind(name: str, kind: str, doc: str, gives: Sequence[bool | None]) -> None:
     function(
         f"{name}(address: string|ip) -> boolean",
-        f"Whether the address is {doc}; null if it is no address.",
+        f"Whether the address is {doc}; null if it is not a valid address.",
         group=GROUP,
         example=f"{_ADDRESSES}fields x = {name}(a)",
         gives=[{"x": value} for value in gives],
@@ -129,13 +129,13 @@ def _version(name: str, version: int, doc: str, gives: Sequence[bool]) -> None:
     )(lambda d, node, args: d.apply(array_function(is_version, (pa.string(),), pa.bool_(), version=version), args[0]))
 
 
-_kind("ipIsPrivate", "private", "one for private networks (RFC 1918, RFC 4193)", [True, False, False, None])
-_kind("ipIsLoopback", "loopback", "that of the machine itself, such as 127.0.0.1", [False, False, False, None])
-_kind("ipIsLinkLocal", "link local", "valid on one link only, such as 169.254.0.1", [False, False, True, None])
-_kind("ipIsPublic", "public", "one of the public internet: not private, local or reserved", [False, True, False, None])
-_version("isIp", 0, "an address", [True, True, True, False])
-_version("isIpV4", 4, "an address of IPv4", [True, True, False, False])
-_version("isIpV6", 6, "an address of IPv6", [False, False, True, False])
+_kind("ipIsPrivate", "private", "private (RFC 1918, RFC 4193)", [True, False, False, None])
+_kind("ipIsLoopback", "loopback", "a loopback address, such as 127.0.0.1", [False, False, False, None])
+_kind("ipIsLinkLocal", "link local", "link-local, such as 169.254.0.1", [False, False, True, None])
+_kind("ipIsPublic", "public", "public: not private, local or reserved", [False, True, False, None])
+_version("isIp", 0, "an IP address", [True, True, True, False])
+_version("isIpV4", 4, "an IPv4 address", [True, True, False, False])
+_version("isIpV6", 6, "an IPv6 address", [False, False, True, False])
 
 
 # Networks
@@ -161,7 +161,7 @@ def _check_network(value: object) -> None:
 
 @function(
     "ipIn(address: string|ip, networks: const any...) -> boolean",
-    "Whether the address is in one of the networks, or one of the addresses; null if it is no address.",
+    "Whether the address equals one of the addresses or is in one of the networks; null if it is not a valid address.",
     group=GROUP,
     example=_ADDRESSES + 'fields x = ipIn(a, "10.0.0.0/8", "fe80::/10"), y = ipIn(a, {"8.8.8.8"})',
     gives=[{"x": True, "y": False}, {"x": False, "y": True}, {"x": True, "y": False}, {"x": None, "y": None}],
@@ -193,8 +193,8 @@ def _check_bits(most: int) -> Callable[[int], None]:
 
 @function(
     "ipMask(address: string|ip, bits: const long, ipv6Bits: const long = null) -> ip",
-    "The address with only its first bits kept and the others 0: so many of IPv4 as `bits`, of IPv6 as `ipv6Bits`, or "
-    "as `bits` if that is not given. Null if it is no address.",
+    "The address with only its first bits kept and the others set to 0: `bits` of them for "
+    "IPv4, `ipv6Bits` for IPv6, which defaults to `bits`. Null if it is not a valid address.",
     group=GROUP,
     example=_ADDRESSES + "fields x = ipMask(a, 24), y = ipMask(a, 8, ipv6Bits: 10)",
     gives=[

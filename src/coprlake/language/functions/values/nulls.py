@@ -17,7 +17,7 @@ Sql = Sequence[exp.Expression]
 
 @function(
     "if(condition: boolean, then: T, else: T = null) -> T",
-    "The second argument if the condition is true, else the third, or null if there is none.",
+    "The second argument if the condition is true, otherwise the third, or null without one.",
     group=GROUP,
     example='data record(a = 1), record(a = 5) | fields a, x = if(a > 3, "many", else: "few")',
     gives=[{"a": 1, "x": "few"}, {"a": 5, "x": "many"}],

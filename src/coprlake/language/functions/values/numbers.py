@@ -40,7 +40,7 @@ def _finite(values: pa.Array) -> pa.Array:
 
 @function(
     "abs(value: number) -> number",
-    "The number without its sign.",
+    "The absolute value.",
     group=GROUP,
     example="data record(a = -3, b = 2.5) | fields x = abs(a), y = abs(b)",
     gives=[{"x": 3, "y": 2.5}],
@@ -66,7 +66,7 @@ def _whole(name: str) -> "Callable[[Dialect, Apply, Sql], exp.Expression]":
 
 function(
     "ceil(value: number) -> number",
-    "The least whole number that is not less; of the same type.",
+    "The number rounded up to an integer, of the same type.",
     group=GROUP,
     example="data record(a = 2.1, b = -2.1, c = 7) | fields x = ceil(a), y = ceil(b), z = ceil(c)",
     gives=[{"x": 3.0, "y": -2.0, "z": 7}],
@@ -74,7 +74,7 @@ function(
 )(_whole("ceil"))
 function(
     "floor(value: number) -> number",
-    "The greatest whole number that is not more; of the same type.",
+    "The number rounded down to an integer, of the same type.",
     group=GROUP,
     example="data record(a = 2.9, b = -2.1, c = 7) | fields x = floor(a), y = floor(b), z = floor(c)",
     gives=[{"x": 2.0, "y": -3.0, "z": 7}],
@@ -89,7 +89,8 @@ def _check_decimals(decimals: int) -> None:
 
 @function(
     "round(value: number, decimals: const long = 0) -> number",
-    "The number rounded to so many digits behind the point, or before it if negative; halves go away from zero.",
+    "The number rounded to `decimals` digits after the decimal point, or before it if "
+    "negative. Halves are rounded away from zero.",
     group=GROUP,
     example="data record(a = 2.5, b = -2.5, c = 1234) | fields x = round(a), y = round(b), z = round(c, decimals: -2)",
     gives=[{"x": 3.0, "y": -3.0, "z": 1200}],
@@ -157,16 +158,16 @@ def _arrow(name: str, arrow: str, doc: str, example: str, gives: Any) -> None:
 
 
 _arrow("sqrt", "sqrt", "The square root; null for a negative number.", "6.25", 2.5)
-_arrow("exp", "exp", "The power of e.", "0", 1.0)
+_arrow("exp", "exp", "e raised to the power of the number.", "0", 1.0)
 _arrow("log", "ln", "The natural logarithm; null for 0 and less.", "1", 0.0)
 _arrow("log10", "log10", "The logarithm to base 10; null for 0 and less.", "1000", 3.0)
-_arrow("log1p", "log1p", "The natural logarithm of 1 more, exact also for small numbers.", "0", 0.0)
+_arrow("log1p", "log1p", "The natural logarithm of the number plus 1, accurate for small numbers.", "0", 0.0)
 _arrow("sin", "sin", "The sine of an angle in radians.", "0", 0.0)
 _arrow("cos", "cos", "The cosine of an angle in radians.", "0", 1.0)
 _arrow("tan", "tan", "The tangent of an angle in radians.", "0", 0.0)
-_arrow("asin", "asin", "The angle with this sine, in radians; null outside of -1 to 1.", "0", 0.0)
-_arrow("acos", "acos", "The angle with this cosine, in radians; null outside of -1 to 1.", "1", 0.0)
-_arrow("atan", "atan", "The angle with this tangent, in radians.", "0", 0.0)
+_arrow("asin", "asin", "The arc sine, in radians; null outside -1 to 1.", "0", 0.0)
+_arrow("acos", "acos", "The arc cosine, in radians; null outside -1 to 1.", "1", 0.0)
+_arrow("atan", "atan", "The arc tangent, in radians.", "0", 0.0)
 
 
 @function(
@@ -196,7 +197,7 @@ function(
 )(_arrow_pair("power"))
 function(
     "atan2(y: double, x: double) -> double",
-    "The angle, in radians, at which a point stands, by its coordinates y and x.",
+    "The angle of the point (x, y), in radians. The first argument is y.",
     group=GROUP,
     example="data record(a = 0) | fields x = atan2(a, 1)",
     gives=[{"x": 0.0}],
@@ -226,14 +227,14 @@ def _factor(factor: float) -> "Callable[[Dialect, Apply, Sql], exp.Expression]":
 
 function(
     "degreeToRadian(value: double) -> double",
-    "An angle in degrees as radians.",
+    "Converts degrees to radians.",
     group=GROUP,
     example="data record(a = 180) | fields x = degreeToRadian(a) == pi()",
     gives=[{"x": True}],
 )(_factor(math.pi / 180))
 function(
     "radianToDegree(value: double) -> double",
-    "An angle in radians as degrees.",
+    "Converts radians to degrees.",
     group=GROUP,
     example="data record(a = 0.0) | fields x = radianToDegree(pi()), y = radianToDegree(a)",
     gives=[{"x": 180.0, "y": 0.0}],
@@ -259,8 +260,8 @@ function(
 
 @function(
     "hexStringToNumber(text: string) -> long",
-    "The whole number that up to 16 hexadecimal digits stand for, with or without `0x`; all 64 bits count, so that "
-    "`ffffffffffffffff` is -1. Else null.",
+    "The integer of up to 16 hexadecimal digits, with or without `0x`. All 64 bits count, so "
+    "`ffffffffffffffff` is -1. Otherwise null.",
     group=GROUP,
     example='data record(a = "ff", b = "0x1F", c = "xyz") | fields x = hexStringToNumber(a), y = hexStringToNumber(b), '
     "z = hexStringToNumber(c)",
@@ -283,7 +284,7 @@ def _hex_number(text: str) -> int | None:
 
 @function(
     "numberToHexString(value: long) -> string",
-    "The number in hexadecimal digits, in small letters; a negative one by its 64 bits.",
+    "The number in lower-case hexadecimal digits; a negative number as its 64 bits.",
     group=GROUP,
     example="data record(a = 255, b = -1) | fields x = numberToHexString(a), y = numberToHexString(b)",
     gives=[{"x": "ff", "y": "ffffffffffffffff"}],
