@@ -34,8 +34,8 @@ FUNCTIONS_INTRODUCTION = """\
 Function names are case-insensitive. A parameter with `= value` is optional and is passed by name:
 `contains(content, "refused", caseSensitive: false)`. `const` means that the argument must be a constant, `...` that
 there can be any number of arguments, and `T` is the same type wherever it appears. Unless stated otherwise, a function
-returns null for null, and null, never an error, for a value that it cannot handle. The tests run every example on DuckDB and on
-Spark.
+returns null for null, and null, never an error, for a value that it cannot handle. The tests run every
+example on DuckDB and on Spark.
 
 """
 
