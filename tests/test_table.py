@@ -34,6 +34,12 @@ def table(tmp_path: Path) -> Table:
     return create_table(tmp_path / "table")
 
 
+@pytest.fixture
+def by_day(tmp_path: Path) -> Table:
+    """A table as they were by default before 0.3."""
+    return create_table(tmp_path / "table", partition_by="day")
+
+
 def line(number: int, **more: Any) -> dict[str, Any]:
     return {
         "timestamp": NOON + timedelta(hours=number),
@@ -61,7 +67,8 @@ def test_a_new_table_is_empty(table: Table) -> None:
     assert table.search().count() == 0
     assert table.search("x").arrow().num_rows == 0
     assert table.schema.names[:5] == ["timestamp", "source", "loglevel", "content", "attributes"]
-    assert table.partition_by == ["day"]
+    assert table.partition_by == []
+    assert "day" not in table.schema.names
     assert table.info().rows == table.info().segments == 0
     assert table.verify(deep=True).is_sound
     assert table.optimize().version is None
@@ -270,7 +277,8 @@ def test_timestamps_of_arrow_are_understood(table: Table, kind: pa.DataType) -> 
     "given",
     [NOON + timedelta(microseconds=1), "1969-12-31T23:59:59.999999Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"],
 )
-def test_timestamps_keep_their_microseconds_and_their_day(table: Table, given: Any) -> None:
+def test_timestamps_keep_their_microseconds_and_their_day(by_day: Table, given: Any) -> None:
+    table = by_day
     table.append([{"timestamp": given, "content": "x"}])
     expected = given if isinstance(given, datetime) else datetime.fromisoformat(given)
     assert only(table)["timestamp"] == expected
@@ -542,8 +550,8 @@ def test_figures_of_info_add_up(table: Table) -> None:
     info = table.info()
     root = Path(table.uri)
     assert info.rows == 40
-    assert info.segments == len(list(root.glob("day=*/*.parquet")))
-    assert info.data_bytes == sum(path.stat().st_size for path in root.glob("day=*/*.parquet"))
+    assert info.segments == len(list(root.glob("*.parquet")))
+    assert info.data_bytes == sum(path.stat().st_size for path in root.glob("*.parquet"))
     assert info.index_bytes == sum(path.stat().st_size for path in root.rglob("*.copr"))
     assert info.index_bytes == sum(info.index_bytes_by_part.values())
     assert info.raw_bytes == sum(len(line(number)["content"]) + 1 for number in range(40))
@@ -599,7 +607,8 @@ def test_optimize_respects_the_target(tmp_path: Path) -> None:
     assert ids(table) == list(range(8))
 
 
-def test_optimize_stays_inside_of_partitions(table: Table) -> None:
+def test_optimize_stays_inside_of_partitions(by_day: Table) -> None:
+    table = by_day
     for number in range(20):
         table.append([line(number * 6)])
     table.optimize()
@@ -610,8 +619,11 @@ def test_optimize_stays_inside_of_partitions(table: Table) -> None:
 # --- delete, retain, deletions, vacuum ---
 
 
-def test_delete_by_time_drops_whole_files(table: Table) -> None:
-    table.append([line(number) for number in range(72)])
+@pytest.mark.parametrize("partition_by", ["day", None])
+def test_delete_by_time_drops_whole_files(tmp_path: Path, partition_by: str | None) -> None:
+    table = create_table(tmp_path / "table", partition_by=partition_by)
+    for first, end in ((0, 12), (12, 36), (36, 60), (60, 72)):
+        table.append([line(number) for number in range(first, end)])
     report = table.delete(until=datetime(2024, 6, 2, tzinfo=UTC))
     assert (report.rows, report.files_dropped, report.files_rewritten) == (12, 1, 0)
     report = table.delete(since=NOON + timedelta(hours=60))
@@ -759,8 +771,8 @@ def test_grams_of_a_field_prune_inside_of_words(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def shared(tmp_path: Path) -> Table:
-    table = create_table(tmp_path / "table")
+def shared(by_day: Table) -> Table:
+    table = by_day
     with table.writer(options=SMALL) as writer:
         writer.append([line(number, status=number, attributes={"k": f"v{number}"}) for number in range(60)])
     table.append([line(number, status=number) for number in range(60, 80)])

@@ -10,7 +10,7 @@ LOGLEVEL: Final = "loglevel"
 CONTENT: Final = "content"
 ATTRIBUTES: Final = "attributes"
 DAY: Final = "day"
-"""The UTC day of the timestamp: the default partition column."""
+"""The UTC day of the timestamp: a partition column for who wants one."""
 
 TIMESTAMP_TYPE: Final = pa.timestamp("us", tz="UTC")
 INT96_UNIT: Final = "us"

@@ -53,7 +53,7 @@ def create_table(
     uri: str | os.PathLike[str],
     *,
     schema: pa.Schema | None = None,
-    partition_by: str | Sequence[str] | None = DAY,
+    partition_by: str | Sequence[str] | None = (),
     grams: Iterable[str] = (),
     rules: RuleSet | str = RULES,
     exist_ok: bool = False,
@@ -63,7 +63,8 @@ def create_table(
     Args:
         uri: a folder, on this machine or in an object store.
         schema: columns besides those that every table has; more may come with the records.
-        partition_by: the columns by which data files are told apart; None for no partitions.
+        partition_by: the columns whose values get data files of their own, such as ``day``. None by default: a search
+            skips segments and batches by their range of time anyway, and small partitions make a large index.
         grams: fields besides the content that can be searched inside of words.
         rules: what is a token: ``winnowed``, or the rules of the paper.
         exist_ok: open the table if it is there already.

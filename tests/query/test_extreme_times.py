@@ -68,7 +68,7 @@ def test_a_table_with_extreme_times_works(tmp_path: Path, partition_by: str | No
 
 
 def test_partitions_and_statistics_hold_only_what_others_can_read(tmp_path: Path) -> None:
-    table = create_table(tmp_path / "t")
+    table = create_table(tmp_path / "t", partition_by="day")
     table.append(records([NOW, MOST, LEAST]))
     commits = sorted((tmp_path / "t" / "_delta_log").glob("*.json"))
     log = [json.loads(line) for commit in commits for line in commit.read_text().splitlines()]

@@ -36,7 +36,7 @@ def line(number: int) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
     """Four days, two commits, shuffled in time."""
-    table = create_table(tmp_path_factory.mktemp("search") / "table")
+    table = create_table(tmp_path_factory.mktemp("search") / "table", partition_by="day")
     order = [(number * 37) % 96 for number in range(96)]
     for half in (order[:48], order[48:]):
         with table.writer(options=SMALL) as writer:

@@ -696,7 +696,7 @@ def test_search_equals_that_of_the_table(
 
 
 def test_columns_limit_and_errors(spark: SparkSession, tmp_path: Path) -> None:
-    table = create_table(tmp_path / "table")
+    table = create_table(tmp_path / "table", partition_by="day")
     table.append(record_batch(FIXED))
     assert lake.search(spark, table, "index", columns=[ID, "day"], limit=4).count() == 4
     assert lake.search(spark, table, "index", limit=0).count() == 0

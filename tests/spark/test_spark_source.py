@@ -51,7 +51,7 @@ ROWS: list[dict[str, Any]] = [
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table by day, with a commit a day."""
     path = tmp_path_factory.mktemp("logs") / "table"
-    table = create_table(path)
+    table = create_table(path, partition_by="day")
     for day in range(3):
         table.append(ROWS[24 * day : 24 * day + 24])
     return path
@@ -127,7 +127,8 @@ def test_the_zone_of_the_session_does_not_matter(spark: SparkSession, logs: Path
     session.conf.set("spark.sql.session.timeZone", "America/New_York")
     frame = load(session, logs, since="2024-06-02", until="2024-06-03T00:00:00Z")
     assert ids(frame) == list(range(24, 48))
-    frame.drop("day").write.format("coprlake").mode("append").save(str(tmp_path / "table"))
+    by_day = frame.drop("day").write.format("coprlake").option("partition_by", "day")
+    by_day.mode("append").save(str(tmp_path / "table"))
     for row in open_table(tmp_path / "table").search(columns=["id", "timestamp", "day"]).rows():
         assert row["timestamp"] == ROWS[row["id"]]["timestamp"]
         assert row["day"] == row["timestamp"].date()
@@ -364,7 +365,9 @@ def test_the_first_write_makes_the_table(spark: SparkSession, tmp_path: Path) ->
     ]
     write(frame, tmp_path / "flat", partition_by="")
     assert open_table(tmp_path / "flat").partition_by == []
-    write(frame, tmp_path / "daily")
+    write(frame, tmp_path / "by default")
+    assert open_table(tmp_path / "by default").partition_by == []
+    write(frame, tmp_path / "daily", partition_by="day")
     assert open_table(tmp_path / "daily").partition_by == ["day"]
     assert table.verify(deep=True).is_sound
     assert len(table.search("line 4").explain().problems) == 0
@@ -455,7 +458,7 @@ def test_the_columns_of_every_table_keep_their_types(spark: SparkSession, tmp_pa
     )
     write(frame, tmp_path / "table")
     table = open_table(tmp_path / "table")
-    assert set(table.schema.names) == {*SCHEMA.names, "day", "id"}
+    assert set(table.schema.names) == {*SCHEMA.names, "id"}
     assert all(table.schema.field(name).type == SCHEMA.field(name).type for name in SCHEMA.names)
     assert [row["timestamp"] for row in table.search(equals("a", 1)).rows()] == [START + timedelta(hours=12)]
     assert table.search("bytes", since=START, until=START + timedelta(days=1)).count() == 2

@@ -284,8 +284,8 @@ def ids(table: Table) -> list[int]:
 
 
 def new_table(path: str | Path, commits: int = 4) -> Table:
-    """Create a table with some commits of `ROWS` records."""
-    table = create_table(path)
+    """Create a table by day, with some commits of `ROWS` records."""
+    table = create_table(path, partition_by="day")
     for number in range(commits):
         with table.writer(options=SMALL) as writer:
             writer.append([record(each) for each in range(number * ROWS, (number + 1) * ROWS)])

@@ -117,7 +117,7 @@ _OPTIONS = [
         "--partition-by",
         multiple=True,
         metavar="COLUMN",
-        help="Column to partition a new table by, or none. Defaults to the day. Can be repeated.",
+        help="Column to partition a new table by, such as day. Defaults to none. Can be repeated.",
     ),
     click.option(
         "--grams",

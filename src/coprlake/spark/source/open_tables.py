@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from coprlake.config import RULES, RuleSet
 from coprlake.files import Folder
-from coprlake.records import DAY
 from coprlake.table import Table, create_table, open_table, table_exists
 
 _LIMIT = 16
@@ -52,7 +51,7 @@ def _identity(path: str | os.PathLike[str]) -> tuple[int, int]:
 def opened_or_created(
     path: str | os.PathLike[str],
     schema: pa.Schema | None = None,
-    partition_by: Sequence[str] = (DAY,),
+    partition_by: Sequence[str] = (),
     grams: Sequence[str] = (),
     rules: RuleSet | str = RULES,
 ) -> Table:

@@ -63,7 +63,7 @@ class WriteSettings:
 
     Attributes:
         path: the table; created if it does not exist.
-        partition_by: comma-separated columns for a new table; ``day`` by default, empty for none.
+        partition_by: comma-separated columns by which a new table is partitioned, such as ``day``; none by default.
         grams: fields of a new table, besides the content, to index for searches inside words.
         rules: how text is split into tokens in a new table: ``winnowed`` or ``paper``.
         segment_bytes: raw size at which a segment is sealed.
@@ -72,7 +72,7 @@ class WriteSettings:
     """
 
     path: str
-    partition_by: str = "day"
+    partition_by: str = ""
     grams: str = ""
     rules: RuleSet = RULES
     segment_bytes: int = SEGMENT_BYTES
