@@ -10,7 +10,7 @@ KERNEL_FOLDERS := src/coprlake/kernel.py,src/coprlake/bits/**,src/coprlake/token
 JOBS ?= 2
 SPARK := spark or kafka
 
-.PHONY: help setup kafka demo check test test-quick test-slow test-spark test-jit test-kernels test-no-jit test-bounds lint format benchmark paper clean
+.PHONY: help setup kafka demo docs check test test-quick test-slow test-spark test-jit test-kernels test-no-jit test-bounds lint format benchmark paper clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s:
@@ -26,6 +26,9 @@ kafka: setup  ## fetch a Kafka broker and Spark's connector, for the tests
 
 demo: setup  ## ingest generated logs, search them, and query them with DuckDB
 	@$(RUN) -m benchmarks.demo
+
+docs: setup  ## build the documentation into site/; open site/index.html
+	@NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet --strict && echo "docs: site/index.html"
 
 check: setup  ## lint and the quick tests, within 4 minutes; run it before every commit
 	@WORKERS=$(JOBS) $(RUN) -m scripts.run_parts --at-once $(JOBS) lint test-quick
