@@ -1,7 +1,7 @@
 """A hook of mkdocs: pages of the site that live outside docs/, and links that lead out of it.
 
-README.md is the home page; the other documents of the repository's root become pages too. A link to a file that is not a
-page of the site keeps its text and loses its target.
+README.md is the home page; the other documents of the repository's root become pages too. A link to a file that is
+not a page of the site keeps its text and loses its target.
 """
 
 import posixpath
