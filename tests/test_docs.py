@@ -20,6 +20,7 @@ from benchmarks.figures import (
     store_table,
     substrings_table,
 )
+from benchmarks.picture import picture
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -42,7 +43,12 @@ def examples_of(document: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     ("document", "claims"),
-    [pytest.param("README.md", 6, marks=pytest.mark.slow), ("docs/sketch.md", 3), ("docs/language.md", 3)],
+    [
+        pytest.param("README.md", 6, marks=pytest.mark.slow),
+        ("docs/sketch.md", 3),
+        ("docs/language.md", 3),
+        ("docs/python.md", 5),
+    ],
 )
 def test_the_examples_in_the_documents_run_as_written(
     document: str, claims: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -104,6 +110,11 @@ def test_documents_have_figures() -> None:
 def test_the_figures_in_a_document_come_from_the_run_it_names(document: Path, run: str, text: str) -> None:
     table = next(table for end, table in TABLES.items() if run.endswith(end))
     assert text == table(load(ROOT / run))
+
+
+def test_the_picture_comes_from_the_run_that_the_page_shows() -> None:
+    run = next(run for _, run, _ in MARKED if run.endswith("results.jsonl"))
+    assert (ROOT / "docs" / "pictures" / "beside-others.svg").read_text() == picture(load(ROOT / run))
 
 
 def test_nothing_names_a_path_of_somebodys_machine() -> None:
