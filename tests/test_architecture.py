@@ -33,6 +33,7 @@ LAYERS = [
     {"segment", "intake"},
     {"storage"},
     {"query"},
+    {"shortcuts"},
     {"table"},
     {"ingestion"},
     {"spark"},

@@ -823,3 +823,25 @@ def test_spark_reads_the_same_records(shared: Table, spark: "SparkSession") -> N
     found = sorted((row["id"], row["source"], row["content"], str(row["day"])) for row in frame.collect())
     ours = shared.search(columns=["id", "source", "content", "day"]).rows()
     assert found == sorted((row["id"], row["source"], row["content"], str(row["day"])) for row in ours)
+
+
+def test_columns_and_counts(table: Table) -> None:
+    assert table.count() == 0
+    table.append([line(i) for i in range(5)])
+    assert table.count() == 5
+    assert table.columns == table.schema.names
+    assert table.search(columns=["content", "source"]).columns == ["content", "source"]
+    query = table.query("fetch logs | summarize n = count(), by:{source}")
+    assert query.columns == ["source", "n"]
+    assert query.count() == 3
+
+
+def test_times_may_be_texts(table: Table) -> None:
+    now = datetime.now(UTC)
+    table.append([{"timestamp": now - timedelta(minutes=minutes), "content": f"{minutes}"} for minutes in (1, 90, 5000)])
+    assert table.search(since="2h").count() == 2
+    assert table.search(since="1w", until="now-1h").count() == 2
+    assert table.query("fetch logs | summarize n = count()", since="2h").arrow().to_pylist() == [{"n": 2}]
+    assert table.retain("3d").rows == 1
+    assert table.delete(contains("9"), since="1d").rows == 1
+    assert [row["content"] for row in table.search().rows()] == ["1"]

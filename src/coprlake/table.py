@@ -26,6 +26,7 @@ from coprlake.records import DAY, SCHEMA
 from coprlake.segment.mutable import SegmentOptions
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.sidecar import IndexPlan
+from coprlake.shortcuts import Shortcuts
 from coprlake.storage import deleting, indexing, information, optimizing, vacuuming, verifying
 from coprlake.storage.conforming import lake_type
 from coprlake.storage.log import features
@@ -37,7 +38,7 @@ from coprlake.storage.progress import Progress
 from coprlake.storage.segmenter import TableShape
 from coprlake.storage.snapshot import Snapshot, open_segments
 from coprlake.storage.writer import TableWriter, WriteReport, scratch_options
-from coprlake.summary import Summarized
+from coprlake.text.time_words import parse_span
 from coprlake.tokens.rules import rule_set
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def verify_log(uri: str | os.PathLike[str]) -> verifying.VerifyReport:
     return verifying.VerifyReport(log_problems=[str(problem) for problem in log_problems(Folder.of(uri))])
 
 
-class Table(Summarized):
+class Table(Shortcuts):
     """A table of logs. Searches see the newest version, and what writers of this object have not committed yet."""
 
     def __init__(self, log: DeltaLog | ParquetFolder) -> None:
@@ -254,7 +255,7 @@ class Table(Summarized):
 
         Args:
             predicate: see `coprlake.predicate`; ``contains("refused") & ~term("debug")``, for instance.
-            since: of this time and later.
+            since: of this time and later: a datetime, or a text such as ``2h``, ``yesterday`` or ``2026-11-16T03:55``.
             until: before this time.
             columns: what to return of a record.
             order: ``any``, ``newest`` or ``oldest``.
@@ -392,9 +393,9 @@ class Table(Summarized):
         options = scratch_options(own, log.folder)
         return deleting.delete(log, self.snapshot, doomed, options, progress)
 
-    def retain(self, age: timedelta, predicate: Predicate = EVERYTHING) -> deleting.DeleteReport:
-        """Delete records that are older than `age`: retention, for all records or for those that match."""
-        return self.delete(predicate, until=age)
+    def retain(self, age: timedelta | str, predicate: Predicate = EVERYTHING) -> deleting.DeleteReport:
+        """Delete records that are older than `age`, such as ``30d``: retention, for all records or for those that match."""
+        return self.delete(predicate, until=parse_span(age) if isinstance(age, str) else age)
 
     def deletions(self) -> list[deleting.DeletionStatus]:
         """All deletions, newest first: hidden from every search, or erased from the disk as well."""

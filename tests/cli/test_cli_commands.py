@@ -12,7 +12,6 @@ import pytest
 from click.testing import Result
 
 from coprlake.cli.commands import delete
-from coprlake.cli.options.time_option import parse_span, parse_time
 from coprlake.cli.printing.figures import amount, parse_size, percent, rate, seconds, size
 from coprlake.errors import StorageError, UsageError
 from coprlake.generator import generate
@@ -331,54 +330,6 @@ def test_generate_writes_the_same_lines_to_a_file_or_a_pipe(run: Run, tmp_path: 
     assert run("generate", "--megabytes", "0").exit_code == 2
 
 
-NOW = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("2026-11-16T03:55:00Z", datetime(2026, 11, 16, 3, 55, tzinfo=UTC)),
-        ("2026-11-16 03:55", datetime(2026, 11, 16, 3, 55, tzinfo=UTC)),
-        ("2026-11-16T03:55+02:00", datetime(2026, 11, 16, 1, 55, tzinfo=UTC)),
-        ("2026-11-16", datetime(2026, 11, 16, tzinfo=UTC)),
-        ("2026-11", datetime(2026, 11, 1, tzinfo=UTC)),
-        ("2026", datetime(2026, 1, 1, tzinfo=UTC)),
-        ("2h", NOW - timedelta(hours=2)),
-        ("30m", NOW - timedelta(minutes=30)),
-        ("30min", NOW - timedelta(minutes=30)),
-        ("45s", NOW - timedelta(seconds=45)),
-        ("7D", NOW - timedelta(days=7)),
-        ("1.5w", NOW - timedelta(weeks=1.5)),
-        ("1h30m", NOW - timedelta(hours=1, minutes=30)),
-        ("now", NOW),
-        ("now-2h", NOW - timedelta(hours=2)),
-        ("NOW + 1d", NOW + timedelta(days=1)),
-        ("today", datetime(2026, 11, 16, tzinfo=UTC)),
-        ("yesterday", datetime(2026, 11, 15, tzinfo=UTC)),
-        ("yesterday+6h", datetime(2026, 11, 15, 6, tzinfo=UTC)),
-        ("tomorrow", datetime(2026, 11, 17, tzinfo=UTC)),
-        ("@0", datetime(1970, 1, 1, tzinfo=UTC)),
-        ("@1763264100.5", datetime(2025, 11, 16, 3, 35, 0, 500_000, tzinfo=UTC)),
-    ],
-)
-def test_times_as_people_write_them(text: str, expected: datetime) -> None:
-    assert parse_time(text, NOW) == expected
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "soon", "2h ago", "-2h", "now-", "now-x", "2026-13-01", "2026-13", "@", "99999999999d", "@1e99", "12:30:"],
-)
-def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(UsageError):
-        parse_time(text, NOW)
-
-
-def test_spans() -> None:
-    assert parse_span("1d 2h") == timedelta(days=1, hours=2)
-    for text in ("", "7", "d", "7y", "99999999999w"):
-        with pytest.raises(UsageError):
-            parse_span(text)
 
 
 @pytest.mark.parametrize(

@@ -114,14 +114,29 @@ def test_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def sources(*inputs: str | Path, **options: Any) -> list[str]:
         return [row["source"] for row in read(*inputs, **options)[0]]
 
-    assert sources("logs") == ["a.log", "b.log", "deep/c.log"]
-    assert sources("logs/*.log") == ["a.log", "b.log"]
-    assert sources("logs/**/*.log") == ["a.log", "b.log", "deep/c.log"]
-    assert sources("logs/b.log", "logs") == ["logs/b.log", "a.log", "deep/c.log"]
+    assert sources("logs") == ["logs/a.log", "logs/b.log", "logs/deep/c.log"]
+    assert sources("logs/") == sources("logs")
+    assert sources("./logs") == ["./logs/a.log", "./logs/b.log", "./logs/deep/c.log"]
+    assert sources("logs/*.log") == ["logs/a.log", "logs/b.log"]
+    assert sources("logs/**/*.log") == ["logs/a.log", "logs/b.log", "logs/deep/c.log"]
+    assert sources("logs/b.log", "logs") == ["logs/b.log", "logs/a.log", "logs/deep/c.log"]
+    assert sources("logs/b.log", "./logs/b.log", tmp_path / "logs" / "b.log") == ["logs/b.log"], "each file once"
     assert sources("logs/b.log", "logs/b.log") == ["logs/b.log"], "each file once"
     assert sources("logs/b.log", source="web") == ["web"]
-    assert [file.source for file in list_inputs(["logs"], recursive=False)] == ["a.log", "b.log"]
+    assert [file.source for file in list_inputs(["logs"], recursive=False)] == ["logs/a.log", "logs/b.log"]
     assert Intake(["logs"]).total_bytes == 3 * len(f"{LINE}\n")
+
+
+def test_files_of_the_same_name_in_two_folders_have_two_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("web-1", "web-2"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "app.log").write_text(f"{LINE} {folder}\n")
+    monkeypatch.chdir(tmp_path)
+    expected = ["web-1/app.log", "web-2/app.log"]
+    for inputs in (["web-1", "web-2"], ["web-*"], ["*/app.log"], ["web-1/app.log", "web-2/app.log"]):
+        assert [row["source"] for row in read(*inputs)[0]] == expected, inputs
 
 
 def test_inputs_that_are_not_there(tmp_path: Path) -> None:
@@ -169,7 +184,7 @@ def test_standard_input() -> None:
     assert intake.total_bytes is None
     batches = list(intake)
     assert sum(batch.num_rows for batch in batches) == 3
-    assert batches[0]["source"][0].as_py() == "stdin"
+    assert batches[0]["source"][0].as_py() == "<stdin>"
     with pytest.raises(UsageError, match="only once"):
         list(intake)
     rows, _ = read("-", stdin=io.BytesIO(gzip.compress(b"zipped\n")))

@@ -17,6 +17,20 @@ class Results(ABC):
     def _begin_results(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Start a run; return the columns of its result, and the rows, which are computed as they are read."""
 
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The columns of the result, with their types."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the result's columns."""
+        return list(self.schema.names)
+
+    def count(self) -> int:
+        """The number of rows."""
+        return sum(batch.num_rows for batch in self.batches())
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The result as Arrow record batches, while it is computed."""
         return self._begin_results()[1]

@@ -161,7 +161,7 @@ class Candidates:
                     future.cancel()
 
 
-class Search(Summarized, Results, Candidates):
+class Search(Summarized, Candidates, Results):
     """The results of a search: an iterable of Arrow record batches, or a number, or a data frame.
 
     Nothing is done before it is asked for. Each use searches anew; `report` tells about the last one.

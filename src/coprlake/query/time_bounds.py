@@ -4,10 +4,11 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TypeAlias
 
 from coprlake.errors import UsageError
+from coprlake.text.time_words import parse_time
 
 Time: TypeAlias = datetime | date | timedelta | str | int | None
-"""A point in time: a datetime (UTC if it has no zone), a day, an ISO 8601 string, microseconds since 1970, or a
-timedelta before now."""
+"""A point in time: a datetime (UTC if it has no zone), a day, microseconds since 1970, a timedelta before now, or a text
+as on the command line (`coprlake.text.time_words`): ISO 8601, ``2h``, ``now-2h``, ``yesterday``, ``@1763265300``."""
 
 
 def microseconds(moment: Time, default: int) -> int:
@@ -19,16 +20,14 @@ def microseconds(moment: Time, default: int) -> int:
     if isinstance(moment, timedelta):
         moment = datetime.now(UTC) - moment
     elif isinstance(moment, str):
-        try:
-            moment = datetime.fromisoformat(moment)
-        except ValueError as error:
-            raise UsageError(
-                f"{moment!r} is not a valid time; expected ISO 8601, such as 2026-11-16T03:55:00Z"
-            ) from error
+        moment = parse_time(moment)
     elif isinstance(moment, date) and not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     if not isinstance(moment, datetime):
-        raise UsageError(f"{moment!r} is not a valid time; expected a datetime, ISO text, microseconds, or a timedelta")
+        raise UsageError(
+            f"{moment!r} is not a valid time; expected a datetime, a timedelta, microseconds since 1970, or a text "
+            "such as 2026-11-16T03:55:00Z or 2h"
+        )
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

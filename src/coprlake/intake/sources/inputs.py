@@ -12,6 +12,8 @@ from coprlake.errors import NotFoundError, UsageError
 from coprlake.intake.sources.table_folders import refuse_listed, refuse_tables_above
 
 STDIN = "-"
+STDIN_SOURCE = "<stdin>"
+"""The source of records from standard input, which a file is hardly called."""
 _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 """Pipes that a shell has opened already (``<(zcat a.gz)``): these may be read like a file."""
 
@@ -22,7 +24,8 @@ class InputFile:
 
     Attributes:
         path: where it is; ``-`` is standard input.
-        source: what its records have as their source unless the options say otherwise.
+        source: what its records have as their source unless the options say otherwise: the path as it was given, in
+            a folder the folder as given and the file's path in it, so that no two files share it.
         size: bytes on disk; None where there is no end to be known.
         modified: when it was written last, in seconds since 1970; None for a stream.
         start: the first byte to read. What is not 0 begins a record of a file that is not compressed.
@@ -95,13 +98,13 @@ def list_inputs(
     found: dict[str, InputFile] = {}
     for given in inputs:
         for file in _expand(os.fspath(given), walk):
-            found.setdefault(file.path, file)
+            found.setdefault(file.path if file.path == STDIN else os.path.abspath(file.path), file)  # noqa: PTH100
     return list(found.values())
 
 
 def _expand(given: str, walk: Walk) -> Iterator[InputFile]:
     if given == STDIN:
-        yield InputFile(STDIN, "stdin", None, None)
+        yield InputFile(STDIN, STDIN_SOURCE, None, None)
     elif Path(given).is_dir():
         yield from _of_folder(given, walk)
     elif os.path.lexists(given):
@@ -129,7 +132,7 @@ def _single(given: str) -> InputFile:
     if not os.access(given, os.R_OK):
         raise UsageError(f"{given}: no permission to read it")
     if given.startswith(_STREAMS) and not stat.S_ISREG(status.st_mode):
-        return InputFile(given, "stdin" if given == "/dev/stdin" else given, None, None)
+        return InputFile(given, STDIN_SOURCE if given == "/dev/stdin" else given, None, None)
     if not stat.S_ISREG(status.st_mode):
         raise UsageError(
             f"{given}: expected a file or folder, found {_kind(status.st_mode)}; "
@@ -148,13 +151,13 @@ def _kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "something else")
 
 
-def _regular(path: str, source: str) -> InputFile | None:
+def _regular(path: str) -> InputFile | None:
     """The file unless it is none: what stands in a folder without being a file was not asked for by name."""
     try:
         status = Path(path).stat()
     except OSError:
         return None
-    return InputFile(path, source, status.st_size, status.st_mtime) if stat.S_ISREG(status.st_mode) else None
+    return InputFile(path, path, status.st_size, status.st_mtime) if stat.S_ISREG(status.st_mode) else None
 
 
 def _of_folder(folder: str, walk: Walk) -> Iterator[InputFile]:
@@ -169,7 +172,7 @@ def _of_folder(folder: str, walk: Walk) -> Iterator[InputFile]:
         folders[:] = [name for name in folders if _is_entered(os.path.join(parent, name), root, walk, seen)]  # noqa: PTH118
         paths = [os.path.join(parent, name) for name in sorted(names) if not name.startswith(".")]  # noqa: PTH118
         for path in paths:
-            file = _regular(path, os.path.relpath(path, folder))
+            file = _regular(path)
             if file is None:
                 walk.skipped.append(path)
             elif not (os.path.islink(path) and walk.leads_outside(path, root)):  # noqa: PTH114
@@ -197,8 +200,7 @@ def _is_entered(path: str, root: str, walk: Walk, seen: set[str]) -> bool:
 
 
 def _of_glob(pattern: str, walk: Walk) -> Iterator[InputFile]:
-    root = _glob_root(pattern)
-    inner_root = os.path.realpath(root)
+    inner_root = os.path.realpath(_glob_root(pattern))
     count = 0
     matching = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 (relative patterns stay relative)
     paths = [path for path in matching if not walk.leads_outside(path, inner_root)]
@@ -209,7 +211,7 @@ def _of_glob(pattern: str, walk: Walk) -> Iterator[InputFile]:
             if "**" in pattern or not walk.recursive:
                 continue  # ``**`` names each file already
             inside = [file.path for file in _of_folder(path, walk)] if os.listdir(path) else []  # noqa: PTH208
-        for file in filter(None, (_regular(name, os.path.relpath(name, root)) for name in inside)):
+        for file in filter(None, map(_regular, inside)):
             count += 1
             yield file
     if not count:
