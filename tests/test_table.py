@@ -838,7 +838,9 @@ def test_columns_and_counts(table: Table) -> None:
 
 def test_times_may_be_texts(table: Table) -> None:
     now = datetime.now(UTC)
-    table.append([{"timestamp": now - timedelta(minutes=minutes), "content": f"{minutes}"} for minutes in (1, 90, 5000)])
+    table.append(
+        [{"timestamp": now - timedelta(minutes=minutes), "content": f"{minutes}"} for minutes in (1, 90, 5000)]
+    )
     assert table.search(since="2h").count() == 2
     assert table.search(since="1w", until="now-1h").count() == 2
     assert table.query("fetch logs | summarize n = count()", since="2h").arrow().to_pylist() == [{"n": 2}]

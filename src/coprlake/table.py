@@ -394,7 +394,7 @@ class Table(Shortcuts):
         return deleting.delete(log, self.snapshot, doomed, options, progress)
 
     def retain(self, age: timedelta | str, predicate: Predicate = EVERYTHING) -> deleting.DeleteReport:
-        """Delete records that are older than `age`, such as ``30d``: retention, for all records or for those that match."""
+        """Delete records that are older than `age`, such as ``30d``: all records, or those that match."""
         return self.delete(predicate, until=parse_span(age) if isinstance(age, str) else age)
 
     def deletions(self) -> list[deleting.DeletionStatus]:

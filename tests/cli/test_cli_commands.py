@@ -4,7 +4,7 @@ import gzip
 import json
 import os
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from click.testing import Result
 
 from coprlake.cli.commands import delete
 from coprlake.cli.printing.figures import amount, parse_size, percent, rate, seconds, size
-from coprlake.errors import StorageError, UsageError
+from coprlake.errors import StorageError
 from coprlake.generator import generate
 from coprlake.storage.writer import TableWriter
 from coprlake.table import create_table, open_table
@@ -328,8 +328,6 @@ def test_generate_writes_the_same_lines_to_a_file_or_a_pipe(run: Run, tmp_path: 
     assert "sources" in piped.stderr
     assert run("generate", "--set", "nope").exit_code == 2
     assert run("generate", "--megabytes", "0").exit_code == 2
-
-
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from coprlake.errors import UsageError
 from coprlake.text.time_words import parse_time
 
 Time: TypeAlias = datetime | date | timedelta | str | int | None
-"""A point in time: a datetime (UTC if it has no zone), a day, microseconds since 1970, a timedelta before now, or a text
-as on the command line (`coprlake.text.time_words`): ISO 8601, ``2h``, ``now-2h``, ``yesterday``, ``@1763265300``."""
+"""A point in time: a datetime (UTC if it has no zone), a day, microseconds since 1970, a timedelta before now, or a
+text as on the command line (`coprlake.text.time_words`): ISO 8601, ``2h``, ``now-2h``, ``yesterday``."""
 
 
 def microseconds(moment: Time, default: int) -> int:
