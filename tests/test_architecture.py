@@ -16,6 +16,7 @@ LAYERS = [
         "config",
         "deprecation",
         "errors",
+        "extras",
         "files",
         "kernel",
         "kernel_sources",

@@ -5,6 +5,7 @@ from .errors import CorruptSidecarError as CorruptSidecarError
 from .errors import CorruptSketchError as CorruptSketchError
 from .errors import FormatError as FormatError
 from .errors import NotFoundError as NotFoundError
+from .errors import NotInstalledError as NotInstalledError
 from .errors import PatternError as PatternError
 from .errors import QueryError as QueryError
 from .errors import QueryLimitError as QueryLimitError

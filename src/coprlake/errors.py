@@ -63,6 +63,10 @@ class NotFoundError(CoprlakeError, FileNotFoundError):
     """A file, folder or table does not exist."""
 
 
+class NotInstalledError(NotFoundError):
+    """An optional package is not installed; the message says what to run."""
+
+
 class StorageError(CoprlakeError, OSError):
     """A file could not be read or written: a full disk, no permission, a lost connection."""
 

@@ -12,6 +12,7 @@ import coprlake
 from coprlake.cli.printing.harmless import harmless
 from coprlake.cli.printing.notices import Failure, color_option
 from coprlake.errors import CoprlakeError
+from coprlake.extras import hide_pandas, missing_package
 
 COMMANDS = (
     "ingest",
@@ -67,6 +68,9 @@ class LazyCommands(click.Group):
                 traceback.print_exc()
             raise Failure(_text(error)) from error
         except Exception as error:
+            missing = missing_package(error)
+            if missing is not None:
+                raise Failure(str(missing)) from error
             traceback.print_exc()
             raise Failure("this is a bug in coprlake; please report it together with the lines above") from error
 
@@ -108,6 +112,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the program; the entry point of the package."""
+    hide_pandas()
     try:
         cli.main(prog_name="coprlake")
     except KeyboardInterrupt:

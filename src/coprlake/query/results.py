@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coprlake.errors import NotFoundError
+from coprlake.extras import require
 from coprlake.segment.python_values import rows_of
 
 
@@ -46,19 +46,23 @@ class Results(ABC):
         return pa.Table.from_batches(batches, schema)
 
     def pandas(self) -> Any:
-        """The whole result as a pandas data frame."""
+        """The whole result as a pandas data frame.
+
+        Raises:
+            NotInstalledError: pandas is not installed.
+        """
+        require("pandas")
         return self.arrow().to_pandas()
 
     def polars(self) -> Any:
         """The whole result as a Polars data frame.
 
         Raises:
-            NotFoundError: Polars is not installed.
+            NotInstalledError: Polars is not installed.
         """
-        try:
-            import polars
-        except ImportError as error:
-            raise NotFoundError("Polars is not installed; run: pip install polars") from error
+        require("polars")
+        import polars
+
         return polars.from_arrow(self.arrow())
 
     def reader(self) -> pa.RecordBatchReader:

@@ -9,9 +9,13 @@
         lake.search(spark, "logs", "connection refused").show()
 """
 
+from typing import Any
+
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
+from coprlake.extras import missing_package
+
+_load, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "jobs.indexing": ["index"],
@@ -27,3 +31,15 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "streams.streaming": ["BatchReport", "StreamSettings"],
     },
 )
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name on first use.
+
+    Raises:
+        NotInstalledError: it needs a package that is not installed.
+    """
+    try:
+        return _load(name)
+    except ImportError as error:
+        raise missing_package(error) or error from error

@@ -18,6 +18,7 @@ from xml.sax.saxutils import quoteattr
 import platformdirs
 
 from coprlake.errors import NotFoundError, StorageError, UsageError
+from coprlake.extras import require_spark
 from coprlake.spark.runtime.java import java_executable
 
 CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13"
@@ -71,7 +72,8 @@ def connector_jars(cache: Path | None = None) -> list[Path]:
     Raises:
         NotFoundError: no connector is available.
         StorageError: the network or the disk failed.
-        UsageError: there is no Java, or no Spark.
+        NotInstalledError: Spark is not installed.
+        UsageError: there is no Java.
     """
     version = _spark_version()
     root = cache_folder() if cache is None else cache
@@ -108,7 +110,8 @@ def fetch(
     Raises:
         NotFoundError: a library is not available; the message names it.
         StorageError: the network or the disk failed.
-        UsageError: there is no Java or no Spark, or a coordinate is not valid.
+        NotInstalledError: Spark is not installed.
+        UsageError: there is no Java, or a coordinate is not valid.
     """
     module = _module(coordinates, transitive, without)
     jars = _complete(folder, module)
@@ -198,10 +201,9 @@ def _failure(names: str, told: str) -> NotFoundError | StorageError:
 
 
 def _spark_version() -> str:
-    try:
-        import pyspark
-    except ImportError as error:
-        raise UsageError("Spark is not installed; install it with: pip install pyspark") from error
+    require_spark()
+    import pyspark
+
     return str(pyspark.__version__)
 
 
@@ -214,7 +216,7 @@ def _ivy() -> Path:
     folders = [Path(pyspark.__file__).parent / "jars", *([Path(home) / "jars"] if home else [])]
     found = [jar for folder in folders for jar in sorted(folder.glob("ivy-*.jar"))]
     if not found:
-        raise UsageError("this Spark has no ivy-*.jar among its jars; install it with: pip install pyspark")
+        raise UsageError("this Spark has no ivy-*.jar among its jars; install it with: pip install 'coprlake[spark]'")
     return found[-1]
 
 

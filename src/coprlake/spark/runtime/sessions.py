@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from coprlake.errors import UsageError
+from coprlake.extras import require_spark
 from coprlake.spark.runtime.java import java_executable
 
 if TYPE_CHECKING:
@@ -55,8 +56,10 @@ def session(
         quiet: keep Spark's own log off the screen; if Spark does not start, the error quotes the log.
 
     Raises:
+        NotInstalledError: Spark, or pandas which it needs, is not installed.
         UsageError: there is no Java, or Spark does not start.
     """
+    require_spark()
     present = running_session()
     if present is not None:
         yield present
