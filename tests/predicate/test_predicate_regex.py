@@ -103,7 +103,7 @@ TEXTS = [
 @pytest.mark.parametrize("pattern", SYNTAX)
 def test_syntax_keeps_its_meaning(pattern: str) -> None:
     for case_sensitive in (True, False):
-        parsed = parse_pattern(pattern, case_sensitive=case_sensitive)
+        parsed = parse_pattern(pattern, case_sensitive=case_sensitive, by_line=False)
         plain = pattern if case_sensitive else f"(?i){pattern}"
         for text in TEXTS:
             found = found_by_re2(parsed.source, text)
@@ -144,7 +144,8 @@ def test_bad_patterns_are_refused_in_re2s_words(pattern: str, message: str) -> N
 @pytest.mark.parametrize("pattern", [r"\PLabc", "(" * 60 + "abc" + ")" * 60, "abc" * 1000, r"[[:^upper:]]abc"])
 def test_what_is_not_understood_is_run_as_it_is(pattern: str) -> None:
     parsed = parse_pattern(pattern, case_sensitive=False)
-    assert parsed.source == f"(?i){pattern}"
+    assert parsed.source.startswith("(?im)")
+    assert parse_pattern(pattern, case_sensitive=False, by_line=False).source == f"(?i){pattern}"
     assert required_literals(parsed.tree) == NO_REQUIREMENT
 
 
@@ -165,6 +166,10 @@ def piece(text: str, ends: str = "<>") -> LiteralPiece:
         (r"(^|\s)foo(\s|$)", piece("foo", "")),
         (r"^\s*foo", piece("foo", ">")),
         (r"(?m)^foo$", piece("foo", "")),
+        (r"^foo$", piece("foo", "")),
+        (r"\Afoo\z", piece("foo", "")),
+        (r"foo$\n^bar", piece("foo\nbar")),
+        (r"foo[^x]bar", AllOf((piece("foo"), piece("bar")))),
         (r"\bfoo\b", piece("foo", "")),
         (r"\b_foo", piece("_foo")),
         (r"\bäh", piece("äh", ">")),

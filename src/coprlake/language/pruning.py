@@ -17,6 +17,7 @@ from coprlake.language.plan import Apply, Column, Constant, Expr, InQuery, Lambd
 from coprlake.language.types import MAP
 from coprlake.language.types import TIMESTAMP as TIME
 from coprlake.predicate.narrowing.claims import Necessary
+from coprlake.predicate.patterns.regex import for_whole_text
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
     EVERYTHING,
@@ -347,7 +348,8 @@ class _Reader:
         name, pattern = self.field(arguments[0]), _text(arguments[1])
         if name is None or pattern is None:
             return None
-        return Regex(pattern, name, case_sensitive=_flag(arguments[2], default=True))
+        exact = _flag(arguments[2], default=True)
+        return Regex(for_whole_text(pattern, case_sensitive=exact), name, case_sensitive=exact)
 
     def _tilde(self, arguments: Sequence[Expr | None]) -> Predicate | None:
         name, term = self.field(arguments[0]), _text(arguments[1])

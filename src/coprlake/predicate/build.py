@@ -61,7 +61,9 @@ def wildcard(pattern: str, field: str = CONTENT, *, case_sensitive: bool = False
 
 
 def regex(pattern: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Regex:
-    """The regular expression (RE2) matches somewhere in the value.
+    r"""The regular expression (RE2) matches somewhere in a line of the value.
+
+    ``^`` and ``$`` match at each line. Only a pattern that names ``\n`` or uses ``(?s)`` can match across lines.
 
     Raises:
         UsageError: RE2 rejects the expression; the message says where.

@@ -164,8 +164,10 @@ class Wildcard(_Text):
 
 
 class Regex(_Text):
-    """The regular expression, in the syntax of RE2, matches somewhere in the value.
+    r"""The regular expression, in the syntax of RE2, matches somewhere in a line of the value.
 
+    ``^`` and ``$`` match at each line, ``\A`` and ``\z`` at the ends of the value. A match is within one line, so
+    ``.``, ``\s`` and ``[^x]`` do not match a line feed, unless the pattern names one (``\n``) or uses ``(?s)``.
     Without `case_sensitive` it matches as if it started with ``(?i)``, but only for ASCII letters.
     """
 

@@ -208,10 +208,20 @@ def _is_border(line: str, place: int, own: int) -> bool:
 
 
 def _matches_regex(pattern: str, line: str, case_sensitive: bool) -> bool:
-    """Only for patterns on which RE2 and Python agree; a final ``$`` is translated."""
+    r"""Whether it is found in one of the lines, or anywhere if it names a line feed or uses ``(?s)``.
+
+    Only for patterns on which RE2 and Python agree, with neither ``\A`` nor ``\z``.
+    """
+    flags = re.ASCII | re.MULTILINE | (0 if case_sensitive else re.IGNORECASE)
+    spans_lines = "\n" in pattern or r"\n" in pattern or "(?s" in pattern
+    return any(re.search(pattern, part, flags) for part in ([line] if spans_lines else line.split("\n")))
+
+
+def matches_whole_text(pattern: str, text: str, case_sensitive: bool) -> bool:
+    """What `matchesRegex` of the query language means: ``^`` and ``$`` are the ends of the text."""
     if pattern.endswith("$") and not pattern.endswith("\\$"):
         pattern = pattern[:-1] + r"\Z"
-    return re.search(pattern, line, re.ASCII if case_sensitive else re.ASCII | re.IGNORECASE) is not None
+    return re.search(pattern, text, re.ASCII if case_sensitive else re.ASCII | re.IGNORECASE) is not None
 
 
 def _is_equal(value: Any, sought: Any, case_sensitive: bool) -> bool:

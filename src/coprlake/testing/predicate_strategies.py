@@ -107,7 +107,7 @@ def _wildcards(draw: st.DrawFn, known: Sequence[str]) -> str:
 @st.composite
 def patterns(draw: st.DrawFn, known: Sequence[str] = ()) -> str:
     r"""Regular expressions that RE2 and Python read alike: a piece, with some characters generalized."""
-    pattern = draw(st.sampled_from(["", "", "", "^", r"\b", r"(?:^|\s)", ".*"]))
+    pattern = draw(st.sampled_from(["", "", "", "^", r"\b", r"(?:^|\s)", ".*", "(?s)"]))
     for character in draw(_pieces(known)):
         literal = (
             "\\" + character
@@ -117,6 +117,8 @@ def patterns(draw: st.DrawFn, known: Sequence[str] = ()) -> str:
         kinds = [literal, literal, literal, ".", literal + "?", literal + "+", f"(?:{literal}|bc)", f"({literal}|)"]
         if character.isascii() and character.isalnum():
             kinds += [r"\w", f"[{character}x]", f"[^{character}]", "[a-c0-9]", f"{literal}{{1,2}}", "[^-x]*"]
+        elif character.isspace():  # which stay within a line
+            kinds += [r"\s", r"\W+", r"[\s,]", r"[^\w]", "$", r"\D"]
         pattern += draw(st.sampled_from(kinds))
     return pattern + draw(st.sampled_from(["", "", "", "$", r"\b", r"(?:\s|$)".replace("$", r"\b")]))
 

@@ -135,7 +135,7 @@ def _like(field: str, text: str, case_sensitive: bool) -> "Predicate":
     if not re.search(r"[*?]", text):
         return p.Equals(field, text, case_sensitive)
     pattern = "".join({"*": ".*", "?": "."}.get(letter) or re.escape(letter) for letter in text)
-    return p.Regex(f"(?s)^{pattern}$", field, case_sensitive)
+    return p.Regex(rf"(?s)\A{pattern}\z", field, case_sensitive)
 
 
 def _names(level: str) -> list[str]:

@@ -1,11 +1,17 @@
-"""Regular expressions as trees, rewritten so that only ASCII letters fold.
+"""Regular expressions as trees, rewritten so that only ASCII letters fold, and so that searches go by lines.
 
-RE2 decides what matches; this parser reads patterns that RE2 has accepted. It has two uses: to find the literals of a
-pattern (`literals.py`), and to fold case as everything else here does. RE2's own ``(?i)`` also lets ``k`` match the
-Kelvin sign and ``s`` the long s, which the index would miss. So a letter becomes a class of two, and no ``(?i)``
-remains. A pattern that this parser does not understand runs as it is and prunes nothing.
+RE2 decides what matches; this parser reads patterns that RE2 has accepted. It has three uses. It finds the literals of
+a pattern (`literals.py`). It folds case as everything else here does: RE2's own ``(?i)`` also lets ``k`` match the
+Kelvin sign and ``s`` the long s, which the index would miss, so a letter becomes a class of two, and no ``(?i)``
+remains. And it keeps a match within one line (`line_classes.py`). A pattern that it does not understand runs almost as
+it is and prunes nothing.
+
+A search looks at the lines of a record, as grep does: ``^`` and ``$`` match at each line, and no class matches a line
+feed. A pattern that names a line feed, or uses ``(?s)``, may match across lines. The function `matchesRegex` of the
+query language looks at a text as a whole instead.
 """
 
+import contextlib
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from coprlake.errors import UsageError
+from coprlake.predicate.patterns.line_classes import NotReadError, names_line_feed, within_line
 from coprlake.predicate.patterns.regex_tree import (
     ANY_CLASS,
     FOREIGN,
@@ -50,10 +57,14 @@ _MAY_BE_FOREIGN = re.compile(r"[^\x00-\x7f]|\\[^dwsafnrtv\W_]|\[:\^")
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern ready for RE2, with case as written, and its tree; None if it was not understood."""
+    """A pattern ready for RE2, with case as written, and its tree; None if it was not understood.
+
+    `goes_by_line` says that it was parsed for a search, and means something else there than on the text as a whole.
+    """
 
     source: str
     tree: Node | None
+    goes_by_line: bool = False
 
 
 class _NotUnderstoodError(Exception):
@@ -74,20 +85,48 @@ def check_pattern(pattern: str) -> None:
 
 
 @lru_cache(maxsize=256)
-def parse_pattern(pattern: str, *, case_sensitive: bool) -> Pattern:
+def parse_pattern(pattern: str, *, case_sensitive: bool, by_line: bool = True) -> Pattern:
     """The pattern as a tree, and in the form that RE2 runs.
+
+    Args:
+        pattern: the pattern, as a person wrote it.
+        case_sensitive: whether the case of ASCII letters matters.
+        by_line: whether a match is looked for in each line, as searches do, or in the text as a whole.
 
     Raises:
         UsageError: RE2 rejects it.
     """
     check_pattern(pattern)
     try:
-        tree = _Parser(pattern, folds=not case_sensitive).parse()
-        source = emitted(tree)
-        check_pattern(source)  # RE2 limits the size of what it compiles, and classes are larger than letters
-    except (_NotUnderstoodError, UsageError):
-        return Pattern(pattern if case_sensitive else f"(?i){pattern}", None)
-    return Pattern(source, tree)
+        return _parsed(pattern, folds=not case_sensitive, by_line=by_line)
+    except (_NotUnderstoodError, NotReadError, UsageError):
+        return Pattern(_run_as_it_is(pattern, case_sensitive, by_line), None, by_line)
+
+
+def for_whole_text(pattern: str, *, case_sensitive: bool) -> str:
+    """A pattern that means in a search what this one means on a text as a whole."""
+    parsed = parse_pattern(pattern, case_sensitive=case_sensitive)
+    return f"(?s)(?-ms){pattern}" if parsed.goes_by_line else pattern
+
+
+def _parsed(pattern: str, *, folds: bool, by_line: bool) -> Pattern:
+    parser = _Parser(pattern, folds=folds, by_line=by_line)
+    tree = parser.parse()
+    if by_line and parser.may_span_lines:
+        parser = _Parser(pattern, folds=folds, by_line=by_line, keeps_line_feeds=True)
+        tree = parser.parse()
+    source = f"(?m){emitted(tree)}" if by_line else emitted(tree)
+    check_pattern(source)  # RE2 limits the size of what it compiles, and classes are larger than letters
+    return Pattern(source, tree, by_line and (parser.has_line_anchors or parser.has_changed_classes))
+
+
+def _run_as_it_is(pattern: str, case_sensitive: bool, by_line: bool) -> str:
+    """What RE2 runs if the pattern cannot be folded: at least its classes stay within a line, if those can be read."""
+    flags = ("" if case_sensitive else "i") + ("m" if by_line else "")
+    if by_line:
+        with contextlib.suppress(_NotUnderstoodError, NotReadError, UsageError):
+            pattern = _parsed(pattern, folds=False, by_line=True).source.removeprefix("(?m)")
+    return f"(?{flags}){pattern}" if flags else pattern
 
 
 @lru_cache(maxsize=1024)
@@ -100,13 +139,17 @@ def _ascii_members(source: str) -> tuple[str, ...]:
 class _Parser:
     """Recursive descent over a pattern that RE2 accepts."""
 
-    def __init__(self, pattern: str, *, folds: bool) -> None:
+    def __init__(self, pattern: str, *, folds: bool, by_line: bool, keeps_line_feeds: bool = False) -> None:
         if len(pattern) > _MOST_CHARACTERS:
             raise _NotUnderstoodError
         self._pattern = pattern
         self._at = 0
         self._nested = 0
-        self._flags = {"i": folds, "m": False}
+        self._flags = {"i": folds, "m": by_line}
+        self._keeps_line_feeds = keeps_line_feeds or not by_line
+        self.may_span_lines = False
+        self.has_line_anchors = False
+        self.has_changed_classes = False
 
     def parse(self) -> Node:
         tree = self._choice()
@@ -159,6 +202,7 @@ class _Parser:
         if character in "^$":
             place: AnchorKind = "start" if character == "^" else "end"
             line_place: AnchorKind = "line start" if character == "^" else "line end"
+            self.has_line_anchors = True
             return [Anchor(line_place if self._flags["m"] else place, character)]
         return [self._literal(character, character)]
 
@@ -172,6 +216,7 @@ class _Parser:
         else:
             switched_on, switched_off, end = self._taken(_FLAGS).groups("")
             self._flags = {**flags, **dict.fromkeys(switched_on, True), **dict.fromkeys(switched_off, False)}
+            self.may_span_lines |= "s" in switched_on
             on, off = switched_on.replace("i", ""), switched_off.replace("i", "")
             kept = f"{on}-{off}" if off else on
             if end == ")":
@@ -189,6 +234,7 @@ class _Parser:
         return Group(part, opening)
 
     def _literal(self, character: str, source: str) -> Char:
+        self.may_span_lines |= character == "\n"
         if not self._flags["i"] or not (character.isascii() and character.isalpha()):
             return Char(character, source)
         return Char(character.lower(), f"[{character.lower()}{character.upper()}]")
@@ -214,28 +260,34 @@ class _Parser:
         if kind in _PERL_CLASSES:
             return self._class(source)
         if kind == "C":
+            self.may_span_lines = True
             return Chars(ANY_CLASS, (), source)
         anchors: dict[str, AnchorKind] = {"A": "start", "z": "end", "b": "border", "B": "other"}
         if kind in anchors:
             return Anchor(anchors[kind], source)
         if kind in _CONTROLS:
-            return Char(_CONTROLS[kind], source)
+            return self._literal(_CONTROLS[kind], source)
         if not kind.isascii() or kind.isalnum():
             raise _NotUnderstoodError
         return Char(kind, source)
 
     def _class(self, source: str) -> Chars:
         """The class in brackets, or of an escape, closed under the case of ASCII letters if case does not matter."""
+        self.may_span_lines |= names_line_feed(source)
         if self._flags["i"]:
             source = _folded_class(source)
         members = _ascii_members(source)
+        foreign = source.startswith("[^") or _MAY_BE_FOREIGN.search(source) is not None
+        are_few = len({member.lower() for member in members}) <= _FEW_MEMBERS and not foreign
+        if "\n" in members and not self._keeps_line_feeds:
+            self.has_changed_classes = True
+            source = within_line(source)
+            members = _ascii_members(source)
         classes = 0
         for member in members:
             classes |= class_bit(member)
-        foreign = source.startswith("[^") or _MAY_BE_FOREIGN.search(source) is not None
         few = tuple(dict.fromkeys(member.lower() for member in members))
-        is_few = 0 < len(few) <= _FEW_MEMBERS and not foreign
-        return Chars(classes | FOREIGN * foreign, few if is_few else (), source)
+        return Chars(classes | FOREIGN * foreign, few if are_few else (), source)
 
 
 def _escaped(character: str) -> str:

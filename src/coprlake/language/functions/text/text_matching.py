@@ -198,8 +198,8 @@ def _regex(texts: pa.Array, pattern: str = "") -> pa.Array:
 
 @function(
     "matchesRegex(text: string, pattern: const string, caseSensitive: const boolean = true) -> boolean",
-    "Whether a regular expression, in RE2 syntax, matches anywhere in the text. Anchor it "
-    "with `^` and `$` to match the whole text.",
+    "Whether a regular expression, in RE2 syntax, matches anywhere in the text. `^` and `$` match at "
+    "the beginning and the end of the whole text; after `(?m)`, at those of each line.",
     group=GROUP,
     example=r'data record(a = "took 231 ms") | fields x = matchesRegex(a, """\b\d+ ms$"""), '
     r'y = matchesRegex(a, "^\\d+")',
@@ -207,7 +207,8 @@ def _regex(texts: pa.Array, pattern: str = "") -> pa.Array:
     checks={"pattern": lambda pattern: parse_pattern(pattern, case_sensitive=True)},
 )
 def _matches_regex(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
-    pattern = parse_pattern(str(constant_at(node, 1)), case_sensitive=constant_at(node, 2) is not False)
+    exact = constant_at(node, 2) is not False
+    pattern = parse_pattern(str(constant_at(node, 1)), case_sensitive=exact, by_line=False)
     if not d.is_spark:
         return d.call("regexp_matches", args[0], d.text(pattern.source))
     return d.apply(array_function(_regex, (pa.string(),), pa.bool_(), pattern=pattern.source), args[0])

@@ -201,7 +201,8 @@ def _on_text(leaf: Leaf, value: str) -> str:
     if isinstance(leaf, Regex):
         if not exact or "\n" in text:
             raise NoSqlError("a regular expression of any case")
-        return f"regexp_matches({value}, {_text('(?-s:' + text + ')')})"
+        lines = f"string_split({value}, chr(10))"
+        return f"(len(list_filter({lines}, part -> regexp_matches(part, {_text('(?-s:' + text + ')')}))) > 0)"
     subject = _folded(value, exact)
     if isinstance(leaf, Contains | Prefix | Suffix):
         name = {Contains: "contains", Prefix: "starts_with", Suffix: "suffix"}[type(leaf)]

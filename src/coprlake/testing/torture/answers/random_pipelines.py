@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from coprlake.predicate.predicates import Contains, Phrase, Predicate, Prefix, Regex, Suffix
 from coprlake.records import ATTRIBUTES, CONTENT, DAY, SCHEMA
-from coprlake.testing.naive_search import accepts
+from coprlake.testing.naive_search import accepts, matches_whole_text
 from coprlake.testing.torture.answers.foreign_data import ID
 from coprlake.testing.torture.answers.plain_rows import Pairs, Row
 from coprlake.testing.torture.answers.random_predicates import Known, piece_of
@@ -136,6 +136,8 @@ def _by_predicate(function: str, field: str, text: str, exact: bool | None) -> C
         if value is None:
             return None
         try:
+            if isinstance(predicate, Regex):
+                return matches_whole_text(predicate.text, value.decode(), predicate.case_sensitive)
             return accepts(predicate, value)  # type: ignore[arg-type]
         except UnicodeDecodeError as error:
             raise UndefinedError(field) from error
