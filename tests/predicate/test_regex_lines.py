@@ -33,6 +33,7 @@ TEXT = st.lists(st.sampled_from(["a", "b", "B", "ab", "1", " ", ",", "-", "\t", 
 @st.composite
 def line_patterns(draw: st.DrawFn, extra: tuple[str, ...] = ()) -> str:
     """A pattern of groups, choices and repetitions."""
+
     def sequence(depth: int) -> str:
         found = ""
         for _ in range(draw(st.integers(0, 4))):
@@ -102,7 +103,10 @@ def test_the_query_language_looks_at_the_whole_text(pattern: str, text: str, cas
     exact = parse_pattern(pattern, case_sensitive=case_sensitive, by_line=False).source
     found = found_by_re2(plain, text)
     assert found_by_re2(exact, text) == found
-    assert decided(regex(for_whole_text(pattern, case_sensitive=case_sensitive), case_sensitive=case_sensitive), text) == found
+    assert (
+        decided(regex(for_whole_text(pattern, case_sensitive=case_sensitive), case_sensitive=case_sensitive), text)
+        == found
+    )
 
 
 @pytest.mark.parametrize(

@@ -241,7 +241,7 @@ _OPTIONS = [
     _kind("--prefix", None, "prefix", "Match fields that begin with TEXT."),
     _kind("--suffix", None, "suffix", "Match fields that end with TEXT."),
     _kind("--wildcard", None, "wildcard", "Treat * in TEXT as any characters, and ? as any one character."),
-    _kind("--regex", "-E", "regex", "Treat TEXT as a regular expression (RE2 syntax)."),
+    _kind("--regex", "-E", "regex", "Treat TEXT as a regular expression (RE2 syntax); ^ and $ match at each line."),
     click.option("--all", "all_texts", is_flag=True, help="Require all texts given with -e, not just one."),
     click.option("-v", "--invert-match", is_flag=True, help="Select records that do not match the text."),
     click.option(
