@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
 SCENARIOS = ("term(ID)", "contains(ID)", "term(IP)", "contains(IP)", "term(extracted)")
@@ -47,6 +48,6 @@ def _words(content: pa.ChunkedArray, shortest: int) -> list[bytes]:
     words: set[bytes] = set()
     for chunk in content.chunks:
         together = pa.ListArray.from_arrays(pa.array([0, len(chunk)], pa.int32()), chunk.cast(pa.binary()))
-        text = pa.compute.binary_join(together, b"\n")[0].as_py()
+        text = pc.binary_join(together, b"\n")[0].as_py()
         words.update(re.findall(rb"[0-9A-Za-z]{%d,}" % shortest, text))
     return sorted(words)

@@ -16,6 +16,7 @@ from benchmarks.stores.base import Answer
 from coprlake.predicate.deciding.matching import Matcher
 from coprlake.predicate.predicates import Contains, Predicate, Term
 from coprlake.segment.assigner import BatchAssigner
+from coprlake.text.arrow_strings import bytes_of
 
 LEVEL = 3
 _SCHEMA = pa.schema([("content", pa.string())])
@@ -50,11 +51,11 @@ class BatchWriter:
             yield self._write(table.column("content").combine_chunks())
 
     def _write(self, lines: pa.Array) -> tuple[int, pa.Array]:
-        lines = lines.combine_chunks() if isinstance(lines, pa.ChunkedArray) else lines
         lines = lines.cast(pa.string())
-        offsets = np.frombuffer(lines.buffers()[1], np.int32)[lines.offset : lines.offset + len(lines) + 1]
+        _, starts, data = lines.buffers()
+        offsets = bytes_of(starts).view(np.int32)[lines.offset : lines.offset + len(lines) + 1]
         first, last = int(offsets[0]), int(offsets[-1])
-        text = memoryview(lines.buffers()[2])[first:last] if lines.buffers()[2] is not None else b""
+        text = memoryview(data)[first:last] if data is not None else b""
         raw = (offsets - first).astype(np.int32).tobytes() + bytes(text)
         packed = self._codec.compress(raw, asbytes=True)
         self._file.write(packed)

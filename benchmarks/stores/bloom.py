@@ -20,6 +20,7 @@ from benchmarks.stores.batches import BatchReader, BatchWriter, contains, term
 from coprlake.kernel import I64Array, U32Array, U64Array, i64, kernel
 from coprlake.predicate.deciding.finding import Mask
 from coprlake.predicate.predicates import Predicate
+from coprlake.text.arrow_strings import bytes_of
 from coprlake.tokens.required_tokens import contains_tokens, term_tokens
 from coprlake.tokens.scanner import BatchScanner
 
@@ -139,7 +140,7 @@ class TokenStore(Store):
 
     def _take(self, batch: int, lines: pa.Array) -> None:
         self.batch_count = batch + 1
-        starts = np.frombuffer(lines.buffers()[1], np.int32)
+        starts = bytes_of(lines.buffers()[1]).view(np.int32)
         self.raw_bytes += int(starts[lines.offset + len(lines)] - starts[lines.offset]) + len(lines)
         self.take_tokens(batch, self._scanner.scan(lines, rules="paper"))
 

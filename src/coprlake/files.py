@@ -77,7 +77,7 @@ class Folder:
     def entry(self, name: str) -> FileEntry | None:
         """Size and time of one file, None if there is none."""
         info = self._info(name)
-        return None if info.type != fs.FileType.File else FileEntry(name, info.size, info.mtime_ns or 0)
+        return None if info.type != fs.FileType.File else FileEntry(name, info.size or 0, info.mtime_ns or 0)
 
     def list(self, under: str = "") -> list[FileEntry]:
         """All files in this folder and the folders below, by name; none if there is no such folder."""
@@ -86,7 +86,7 @@ class Folder:
             found = self.filesystem.get_file_info(selector)
         start = len(self.root.rstrip("/")) + 1
         files = [info for info in found if info.type == fs.FileType.File]
-        return sorted(FileEntry(info.path[start:], info.size, info.mtime_ns or 0) for info in files)
+        return sorted(FileEntry(info.path[start:], info.size or 0, info.mtime_ns or 0) for info in files)
 
     def open(self, name: str) -> pa.NativeFile:
         """A file to read at random, at positions: whoever changes it meanwhile spoils what is read, not the process."""

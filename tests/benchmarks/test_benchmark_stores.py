@@ -123,8 +123,8 @@ def logs() -> Logs:
         " ",
         "$${{ x=1",
     ]
-    content = pa.concat_arrays([content, pa.array(own)])
-    source = pa.concat_arrays([source, pa.array(["own"] * len(own))])
+    content = pa.concat_arrays([content, pa.array(own, pa.string())])
+    source = pa.concat_arrays([source, pa.array(["own"] * len(own), pa.string())])
     return Logs(content, source, Oracle(content.to_pylist()))
 
 

@@ -68,7 +68,7 @@ def test_every_type_of_text_is_searched_alike(data: st.DataObject, kind: pa.Data
     rows, _ = data.draw(searches_of_rows())
     lines = [row[CONTENT] for row in rows]
     predicate = data.draw(text_predicates([line for line in lines if line]))
-    column = pa.array([None, "in front", *lines, "behind"], pa.string())
+    column: pa.Array = pa.array([None, "in front", *lines, "behind"], pa.string())
     column = column.dictionary_encode().cast(kind) if pa.types.is_dictionary(kind) else column.cast(kind)
     batch = pa.record_batch([column], [CONTENT]).slice(2, len(lines))
     expected = [matches(predicate, {CONTENT: line}) for line in lines]

@@ -273,7 +273,7 @@ def test_attribute_columns_of_slices_and_nulls() -> None:
     kind = pa.map_(pa.string(), pa.string())
     array = pa.array([[("a", "1")], None, [], [("a", "2"), ("b", None)], [("b", "3")]], kind)
 
-    def columns(values: pa.Array) -> dict[str, list[str | None]]:
+    def columns(values: pa.Array | pa.ChunkedArray) -> dict[str, list[str | None]]:
         return {key: found.to_pylist() for key, found in attribute_columns(values)}
 
     assert columns(array) == {"a": ["1", "2"], "b": [None, "3"]}

@@ -32,7 +32,7 @@ def column_of(texts: list[str | None], kind: pa.DataType) -> pa.Array:
     """The texts as some type, which are a slice of a longer column."""
     padded = ["before", None, *texts, "behind"]
     if pa.types.is_dictionary(kind):
-        column = pa.array(padded, pa.string()).cast(kind.value_type).dictionary_encode()
+        column: pa.Array = pa.array(padded, pa.string()).cast(kind.value_type).dictionary_encode()
     else:
         column = pa.array(padded, pa.string()).cast(kind)
     return column.slice(2, len(texts))

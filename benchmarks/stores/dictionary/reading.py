@@ -18,7 +18,7 @@ _CODEC = pa.Codec("zstd")
 def _unpacked(data: memoryview, size: int) -> U8Array:
     if size == 0:
         return np.zeros(0, np.uint8)
-    return np.frombuffer(_CODEC.decompress(pa.py_buffer(data), size), np.uint8)
+    return np.frombuffer(memoryview(_CODEC.decompress(pa.py_buffer(data), size)), np.uint8)
 
 
 class _HeadReader:

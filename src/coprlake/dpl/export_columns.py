@@ -172,11 +172,14 @@ class Columns:
             pa.StructArray.from_arrays([keys.take(entries), values.take(entries)], ["key", "value"]),
             mask=mask,
         )
+        inner, kind = made.values, column.type.arrow()
+        assert isinstance(inner, pa.StructArray)
+        assert pa.types.is_map(kind), kind
         entry = pa.StructArray.from_arrays(
-            [made.values.field(0), made.values.field(1)],
+            [inner.field(0), inner.field(1)],
             fields=[pa.field("key", pa.string(), nullable=False), pa.field("value", pa.string())],
         )
-        return pa.Array.from_buffers(column.type.arrow(), len(made), made.buffers()[:2], children=[entry])
+        return pa.Array.from_buffers(kind, len(made), made.buffers()[:2], children=[entry])
 
     def lists(self, columns: tuple[Column, ...], row_count: int, null_rows: npt.NDArray[np.bool_]) -> pa.ListArray:
         """With `all_matches`: a list of structs for each text."""

@@ -16,7 +16,7 @@ from coprlake.dpl.running.numerals import LATEST, YEAR
 from coprlake.dpl.span_strings import strings_of
 from coprlake.errors import UsageError
 from coprlake.kernel import I64Array, U8Array
-from coprlake.text.arrow_strings import view_strings
+from coprlake.text.arrow_strings import bytes_of, view_strings
 from coprlake.text.civil_time import DAY_MICROS
 from coprlake.text.text_types import is_text
 
@@ -91,10 +91,6 @@ def _joined(texts: Any) -> pa.Array:
     return texts
 
 
-def _is_dictionary(texts: pa.Array) -> bool:
-    return bool(pa.types.is_dictionary(texts.type))
-
-
 def arrow_type(pattern: Pattern) -> pa.StructType:
     """The type that `parse` returns."""
     return pa.struct([pa.field(export.name, export.type.arrow()) for export in pattern.exports])
@@ -106,7 +102,7 @@ def parse(pattern: Pattern, texts: pa.Array | pa.ChunkedArray) -> pa.StructArray
     If a text is null or does not match, all children are null; the structs themselves are never null.
     """
     texts = _joined(texts)
-    if _is_dictionary(texts):  # match each distinct text once
+    if isinstance(texts, pa.DictionaryArray):  # match each distinct text once
         parsed = parse(pattern, texts.dictionary)
         children = [child.take(texts.indices) for child in parsed.flatten()]
         if not children:
@@ -120,10 +116,10 @@ def parse(pattern: Pattern, texts: pa.Array | pa.ChunkedArray) -> pa.StructArray
 def matches(pattern: Pattern, texts: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
     """Whether the pattern matches at the start of each text; null for null."""
     texts = _joined(texts)
-    if _is_dictionary(texts):
+    if isinstance(texts, pa.DictionaryArray):
         return matches(pattern, texts.dictionary).take(texts.indices)
     found = _run(pattern, texts, FIRST)
-    return pa.array(found.matched != 0, mask=found.null_rows)
+    return pa.array(found.matched != 0, pa.bool_(), mask=found.null_rows)
 
 
 def parse_all(pattern: Pattern, texts: pa.Array | pa.ChunkedArray) -> pa.ListArray:
@@ -132,7 +128,7 @@ def parse_all(pattern: Pattern, texts: pa.Array | pa.ChunkedArray) -> pa.ListArr
     Matches do not overlap; empty matches are ignored.
     """
     texts = _joined(texts)
-    if _is_dictionary(texts):
+    if isinstance(texts, pa.DictionaryArray):
         return parse_all(pattern, texts.dictionary).take(texts.indices)
     found = _run(pattern, texts, ALL)
     columns = Columns(pattern.program, found.data, found.events, len(found.matched), all_matches=True)
@@ -164,7 +160,7 @@ def split(pattern: Pattern, texts: pa.Array | pa.ChunkedArray) -> pa.ListArray:
         problem = f"cannot split at an empty match, and {pattern.text!r} may match an empty string"
         raise UsageError(f"{problem}; add a matcher that is not optional")
     texts = _joined(texts)
-    if _is_dictionary(texts):
+    if isinstance(texts, pa.DictionaryArray):
         return split(pattern, texts.dictionary).take(texts.indices)
     found = _run(pattern, texts, ALL)
     starts, stops, counts = _pieces(found)
@@ -177,7 +173,7 @@ def split(pattern: Pattern, texts: pa.Array | pa.ChunkedArray) -> pa.ListArray:
 def replace(pattern: Pattern, texts: pa.Array | pa.ChunkedArray, replacement: str) -> pa.StringArray:
     """Replace each match in each text by `replacement`, taken literally; null for null."""
     texts = _joined(texts)
-    if _is_dictionary(texts):
+    if isinstance(texts, pa.DictionaryArray):
         return replace(pattern, texts.dictionary, replacement).take(texts.indices)
     found = _run(pattern, texts, ALL)
     starts, stops, counts = _pieces(found)
@@ -194,7 +190,7 @@ def replace(pattern: Pattern, texts: pa.Array | pa.ChunkedArray, replacement: st
     if int((spans[1] - spans[0]).sum()) > np.iinfo(np.int32).max:
         raise UsageError("the replaced texts are too long for one column of strings; use smaller batches")
     joined = strings_of(data, spans[0], spans[1], np.zeros(2 * len(starts), np.uint8))
-    offsets = np.frombuffer(joined.buffers()[1], np.int32)
+    offsets = bytes_of(joined.buffers()[1]).view(np.int32)
     bounds = np.concatenate([[0], offsets[2 * ends]]).astype(np.int32)
     nulls = pa.py_buffer(np.packbits(~found.null_rows, bitorder="little")) if found.null_rows.any() else None
     return pa.StringArray.from_buffers(len(found.matched), pa.py_buffer(bounds), joined.buffers()[2], nulls)

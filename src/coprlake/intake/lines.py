@@ -129,7 +129,9 @@ def newline_joined(texts: pa.StringArray) -> pa.Buffer:
     data, starts, _ = view_strings(texts)
     heads = np.zeros(len(texts) + 1, np.bool_)  # an empty text behind the last one gives its newline
     heads[0] = True
-    return text_column(data, Lines(starts, np.append(starts[1:], starts[-1])), heads).buffers()[2]
+    joined = text_column(data, Lines(starts, np.append(starts[1:], starts[-1])), heads).buffers()[2]
+    assert joined is not None
+    return joined
 
 
 def text_column(data: U8Array, lines: Lines, heads: BoolArray | None = None) -> pa.StringArray:

@@ -170,7 +170,7 @@ class MessageReader:
             batches.append(batch)
         return batches
 
-    def _texts(self, values: pa.LargeBinaryArray) -> tuple[pa.StringArray, BoolArray]:
+    def _texts(self, values: pa.Array) -> tuple[pa.StringArray, BoolArray]:
         """The messages that are not empty, as text without a mark of the encoding and a line end; which these are."""
         size = int(pc.sum(pc.binary_length(values)).as_py() or 0)
         self._report.raw_bytes += size
@@ -187,7 +187,7 @@ class MessageReader:
         self._report.lines += spans.count
         return text_column(data, spans), kept
 
-    def _decoded(self, values: pa.LargeBinaryArray) -> pa.StringArray:
+    def _decoded(self, values: pa.Array) -> pa.StringArray:
         """The messages as text, one by one, with U+FFFD for what is not in the encoding."""
         texts: list[str] = []
         for value in values.to_pylist():
@@ -255,7 +255,7 @@ class MessageReader:
 
 def _pieces(values: pa.Array | pa.ChunkedArray, piece_bytes: int) -> Iterator[slice]:
     """Ranges of messages of about so many bytes."""
-    sizes = pc.fill_null(pc.binary_length(values), 0).to_numpy()
+    sizes = pc.binary_length(values).fill_null(0).to_numpy()
     numbers = np.cumsum(sizes) // piece_bytes
     bounds = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(sizes)]
     return (slice(first, last) for first, last in pairwise(bounds) if last > first)
@@ -302,12 +302,13 @@ def _with_times(batch: pa.RecordBatch, unstamped: BoolArray | None, micros: I64A
     return _with(batch, TIMESTAMP, pa.array(np.where(unstamped & (micros >= 0), micros, own), TIMESTAMP_TYPE))
 
 
-def _with_sources(batch: pa.RecordBatch, sources: pa.StringArray | None) -> pa.RecordBatch:
+def _with_sources(batch: pa.RecordBatch, sources: pa.Array | None) -> pa.RecordBatch:
     """The records with the sources of their messages where they name none themselves."""
     if sources is None:
         sources = pa.nulls(batch.num_rows, pa.string())
     own = batch.column(SOURCE)
+    assert isinstance(own, pa.DictionaryArray), own.type
     if len(own.dictionary) > 1 or own.dictionary[0].as_py() != _UNNAMED:
-        own = own.cast(pa.string())
-        sources = pc.if_else(pc.equal(own, _UNNAMED), sources, own)
+        names = own.cast(pa.string())
+        sources = pc.if_else(pc.equal(names, _UNNAMED), sources, names)
     return _with(batch, SOURCE, sources.dictionary_encode())

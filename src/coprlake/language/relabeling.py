@@ -1,14 +1,21 @@
 """Change the type of values but not their shape: numbers become times again, members get their user-given names."""
 
+from typing import overload
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from coprlake.language.types import Type, carried_type, member_names
 from coprlake.predicate.deciding.moments import microseconds_of
+from coprlake.predicate.paths import is_list
 
 
-def relabeled(values: pa.Array, kind: pa.DataType) -> pa.Array:
+@overload
+def relabeled(values: pa.Array, kind: pa.DataType) -> pa.Array: ...
+@overload
+def relabeled(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray: ...
+def relabeled(values: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
     """The array with another type of the same shape; record members are matched by position."""
     if values.type == kind:
         return values
@@ -16,7 +23,7 @@ def relabeled(values: pa.Array, kind: pa.DataType) -> pa.Array:
         return pa.chunked_array([relabeled(chunk, kind) for chunk in values.chunks], kind)
     if pa.types.is_null(kind):
         return pa.nulls(len(values), kind)
-    if pa.types.is_struct(kind) and pa.types.is_struct(values.type):
+    if pa.types.is_struct(kind) and isinstance(values, pa.StructArray):
         children = [relabeled(child, field.type) for child, field in zip(values.flatten(), kind, strict=True)]
         mask = pc.is_null(values) if values.null_count else None
         if not children:
@@ -24,13 +31,14 @@ def relabeled(values: pa.Array, kind: pa.DataType) -> pa.Array:
         return pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)
     if pa.types.is_list(kind) and (pa.types.is_list(values.type) or pa.types.is_large_list(values.type)):
         lists = values.cast(pa.list_(values.type.value_type)) if pa.types.is_large_list(values.type) else values
+        assert isinstance(lists, pa.ListArray), lists.type
         return _with_elements(lists, relabeled(lists.flatten(), kind.value_type)).cast(kind)
     return values.cast(kind)
 
 
 def carried(values: pa.Array, kind: Type) -> pa.Array:
     """A column of a table in the engines' representation of a type; record members are matched by position."""
-    if pa.types.is_dictionary(values.type):
+    if isinstance(values, pa.DictionaryArray):
         values = values.dictionary_decode()
     if kind.kind == "timestamp":
         if pa.types.is_timestamp(values.type) or pa.types.is_date(values.type):
@@ -39,15 +47,19 @@ def carried(values: pa.Array, kind: Type) -> pa.Array:
     if kind.kind == "duration":
         return values.cast(pa.duration("ns"), safe=False).cast(pa.int64())
     if kind.kind == "array" and kind.element is not None:
+        assert is_list(values.type), values.type
         lists = values.cast(pa.list_(values.type.value_type))
         return _with_elements(lists, carried(lists.flatten(), kind.element))
     if kind.kind == "record":
+        assert isinstance(values, pa.StructArray), values.type
         parts = zip(values.flatten(), (member for _, member in kind.members), strict=True)
         children = [carried(child, member) for child, member in parts]
         mask = pc.is_null(values) if values.null_count else None
         return pa.StructArray.from_arrays(children, names=member_names(kind), mask=mask)
     if kind.kind == "map":
-        return _with_keys_once(values.cast(carried_type(kind), safe=False))
+        maps = values.cast(carried_type(kind), safe=False)
+        assert isinstance(maps, pa.MapArray), maps.type
+        return _with_keys_once(maps)
     return values.cast(carried_type(kind), safe=False)
 
 

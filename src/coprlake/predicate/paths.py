@@ -7,9 +7,12 @@ key in square brackets, quoted or not, can be followed by further steps.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 _SEPARATORS: Final = ".["
 
@@ -89,7 +92,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def is_list(kind: pa.DataType) -> bool:
+def is_list(kind: pa.DataType) -> "TypeIs[pa.ListType | pa.LargeListType | pa.FixedSizeListType]":
     """Whether values of this type are lists of any kind."""
     tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     return any(test(kind) for test in tests)

@@ -94,7 +94,7 @@ def _source_codes(records: pa.Table) -> I64Array:
     if SOURCE not in records.schema.names:
         return np.zeros(records.num_rows, np.int64)
     column = records.column(SOURCE).combine_chunks()
-    encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
+    encoded = column if isinstance(column, pa.DictionaryArray) else pc.dictionary_encode(column)
     return np.asarray(encoded.indices.cast(pa.int64()).fill_null(-1))
 
 
@@ -146,7 +146,7 @@ def _value(source: pa.ChunkedArray) -> Any:
         return as_binary(chunk)[0].as_py().decode("utf-8", "surrogateescape")
 
 
-def _is_from(records: pa.Table, source: str | None) -> pa.Array:
+def _is_from(records: pa.Table, source: str | None) -> pa.Array | pa.ChunkedArray:
     if source is None:
         return records.column(SOURCE).is_null()
     return pa.array(Matcher(Equals(SOURCE, source, case_sensitive=True), records.schema).mask(records))

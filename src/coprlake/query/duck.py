@@ -105,7 +105,12 @@ def _duck_type(kind: pa.DataType) -> str:
         return f"STRUCT({', '.join(f'{chr(34)}{field.name}{chr(34)} {_duck_type(field.type)}' for field in kind)})"
     if pa.types.is_map(kind):
         return "MAP(VARCHAR, VARCHAR)"
-    names = {pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN", pa.string(): "VARCHAR"}
+    names: dict[pa.DataType, str] = {
+        pa.int64(): "BIGINT",
+        pa.float64(): "DOUBLE",
+        pa.bool_(): "BOOLEAN",
+        pa.string(): "VARCHAR",
+    }
     return names[kind]
 
 

@@ -23,6 +23,7 @@ from coprlake.language.sql.dialect import DuckDialect, simple_type
 from coprlake.language.sql.lowering import ScanNeeds
 from coprlake.language.times import as_microseconds
 from coprlake.language.types import LONG, STRING, carried_type, from_arrow
+from coprlake.predicate.paths import is_list
 from coprlake.predicate.predicates import EVERYTHING
 from coprlake.query.duck import not_utf8
 from coprlake.query.handover import Hold, Stream
@@ -285,6 +286,7 @@ class TableScan:
         d = self._d
         if pa.types.is_date(kind):
             return d.call("epoch_us", exp.Cast(this=value, to=simple_type("TIMESTAMP")))
+        assert pa.types.is_timestamp(kind), kind
         if kind.unit == "ns":
             number = d.floor_divide(d.call("epoch_ns", value.copy()), d.long(1000))
         else:
@@ -335,6 +337,8 @@ def _is_simple(kind: pa.DataType) -> bool:
     if found is None or pa.types.is_duration(kind) or pa.types.is_uint64(kind):
         return False
     if found.kind == "array":  # DuckDB does not cast times to numbers, so not inside a list either
+        if not is_list(kind):  # a dictionary of lists
+            return False
         element = kind.value_type
         return _is_simple(element) and not pa.types.is_nested(element) and not pa.types.is_temporal(element)
     return found.kind != "record"

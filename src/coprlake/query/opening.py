@@ -183,7 +183,7 @@ class BatchOpener:
 
     def _aligned(self, records: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
         """The records with the columns and types of the result; columns that the segment lacks are null."""
-        columns = []
+        columns: list[pa.Array | pa.ChunkedArray] = []
         for wanted in schema:
             if wanted.name not in records.schema.names:
                 columns.append(pa.nulls(records.num_rows, wanted.type))

@@ -55,8 +55,8 @@ class Candidates:
         """The results of one run."""
         time_column = self._options.time_column
         sorts = self._options.order != "any" and time_column not in schema.names
-        table = view.snapshot.schema
-        kind = table.field(time_column).type if time_column in table.names else TIMESTAMP_TYPE
+        stored = view.snapshot.schema
+        kind = stored.field(time_column).type if time_column in stored.names else TIMESTAMP_TYPE
         wanted = pa.schema([*schema, (time_column, kind)]) if sorts else schema  # to sort by, not to return
         for table in self._limited(self._ordered(view, wanted)):
             yield from table.select(schema.names).to_batches()

@@ -41,7 +41,7 @@ def _has_lengths(kind: pa.DataType) -> bool:
 
 
 def _lengths(strings: pa.Array) -> pa.Array:
-    if pa.types.is_dictionary(strings.type):
+    if isinstance(strings, pa.DictionaryArray):
         strings = strings.dictionary_decode()
     return pc.binary_length(strings).fill_null(0).cast(pa.int64())
 
@@ -103,7 +103,7 @@ class BatchAssigner:
         if SOURCE not in batch.schema.names:
             return 0
         sources = batch.column(SOURCE)
-        if not pa.types.is_dictionary(sources.type):
+        if not isinstance(sources, pa.DictionaryArray):
             sources = pc.dictionary_encode(sources)
         names = sources.dictionary
         by_name = [self._slot_of(name) for name in names.to_pylist()] + [self._slot_of(None)]

@@ -35,6 +35,7 @@ def attribute_columns(attributes: pa.Array | pa.ChunkedArray) -> Iterator[tuple[
     for chunk in chunks:
         if len(chunk) == chunk.null_count:
             continue
+        assert isinstance(chunk, pa.MapArray), chunk.type
         first, last = chunk.offsets[0].as_py(), chunk.offsets[len(chunk)].as_py()
         if first == last:
             continue
@@ -68,7 +69,8 @@ class BatchIndexer:
 
     def tokens(self, batch: pa.Table) -> Iterator[U32Array]:
         """The fingerprints of each field; each array is valid until the next one."""
-        for name, column in (*zip(batch.schema.names, batch.columns, strict=True), *self._constants.items()):
+        columns: list[pa.Array | pa.ChunkedArray] = [*batch.columns, *self._constants.values()]
+        for name, column in zip((*batch.schema.names, *self._constants), columns, strict=True):
             if is_text(column.type):
                 yield self._scan(name, column)
             elif name == ATTRIBUTES and _is_plain_map(column.type):

@@ -46,4 +46,4 @@ def page_bytes(source: pa.NativeFile, chunk: np.void) -> U8Array | None:
         page = _CODEC.decompress(stored[header_bytes:], uncompressed - header_bytes)
     except (OSError, pa.ArrowException, ValueError):
         return None  # several pages, or damage: Arrow's reader will tell
-    return np.frombuffer(page, np.uint8)
+    return np.frombuffer(memoryview(page), np.uint8)

@@ -96,7 +96,7 @@ def _bare(column: pa.Array) -> pa.Array:
     """The column with bytes instead of text and numbers instead of times."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
-    if pa.types.is_dictionary(column.type):
+    if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
     return column.cast(_bare_type(column.type), safe=False)
 

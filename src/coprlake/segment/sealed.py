@@ -316,7 +316,7 @@ class SealedSegment:
         )
 
 
-_PLAIN_TYPES: Final = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+_PLAIN_TYPES: Final[dict[pa.DataType, pa.DataType]] = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
 def without_views(records: pa.Table) -> pa.Table:

@@ -112,7 +112,7 @@ def valid_text(column: pa.Array) -> pa.Array:
         column.validate(full=True)
     except pa.ArrowInvalid:
         kind = column.type
-        if pa.types.is_dictionary(kind):
+        if isinstance(column, pa.DictionaryArray):
             return pa.DictionaryArray.from_arrays(column.indices, valid_text(column.dictionary))
         return pa.array(python_values(column), kind)
     return column
@@ -164,7 +164,7 @@ def as_timestamps(column: pa.Array) -> pa.Array:
 
 def _epoch_times(column: pa.Array) -> pa.Array:
     """Times from numbers since 1970; present-day seconds, milli-, micro- and nanoseconds differ in size."""
-    if pa.types.is_dictionary(column.type):
+    if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)  # how data frames mark a missing value

@@ -67,7 +67,7 @@ def _codes(name: str, column: pa.Array) -> tuple[np.ndarray[Any, np.dtype[np.int
     """A number for each row's value, and the distinct values; nulls get the number after the last."""
     if name == DAY and pa.types.is_date32(column.type):
         column = _dates(column)
-    encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
+    encoded = column if isinstance(column, pa.DictionaryArray) else pc.dictionary_encode(column)
     try:
         values = encoded.dictionary.to_pylist()
     except (OverflowError, ValueError) as error:

@@ -29,7 +29,7 @@ class Strings(NamedTuple):
 
 def bytes_of(buffer: pa.Buffer | bytes | None) -> U8Array:
     """The bytes of a buffer, in place; None has none."""
-    data = np.frombuffer(buffer or b"", np.uint8)
+    data = np.frombuffer(memoryview(buffer or b""), np.uint8)
     data.setflags(write=False)
     return data
 
@@ -46,7 +46,7 @@ def string_buffers(strings: pa.Array) -> tuple[U8Array, I32Array | I64Array]:
     if offsets is None or len(strings) == 0:
         starts: npt.NDArray[Any] = np.zeros(len(strings) + 1, dtype)
     else:
-        starts = np.frombuffer(offsets, dtype, len(strings) + 1, strings.offset * dtype().itemsize)
+        starts = np.frombuffer(memoryview(offsets), dtype, len(strings) + 1, strings.offset * dtype().itemsize)
     starts.setflags(write=False)
     return bytes_of(data), starts
 
@@ -62,7 +62,7 @@ def view_strings(strings: pa.Array) -> Strings:
 
 def occurring_strings(column: pa.Array) -> pa.Array:
     """The values that a column of strings or bytes has, without nulls; each value of a dictionary once."""
-    if pa.types.is_dictionary(column.type):
+    if isinstance(column, pa.DictionaryArray):
         used = pa.compute.unique(column.indices.drop_null())
         column = with_offsets(column.dictionary).take(used)
     elif pa.types.is_null(column.type):
@@ -82,7 +82,7 @@ def with_offsets(column: pa.Array) -> pa.Array:
         return column.cast(pa.string())
     if not is_text_or_bytes(kind):
         raise UsageError(f"cannot find text in a column of type {kind}; expected strings or bytes")
-    if pa.types.is_dictionary(kind):
+    if isinstance(column, pa.DictionaryArray):
         return with_offsets(column.dictionary_decode())
     has_offsets = not (pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
     return column if has_offsets and (is_text(kind) or is_bytes(kind)) else column.cast(pa.large_binary())

@@ -16,6 +16,8 @@ from coprlake.cli.printing.notices import Failure, color_option, is_colored, not
 from coprlake.cli.printing.record_layout import FOR_PEOPLE, OUTPUTS, Shown, chosen_layout, needed_columns
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from coprlake.cli.commands.spark_search import SparkResults
     from coprlake.cli.printing.search_output import Writer
     from coprlake.query.searching import Search
@@ -192,12 +194,21 @@ def _write(found: "SearchResults", asked: SearchRequest, shown: Shown, strict: b
                 if strict:
                     _fail_if_wrong(found)
                 writer.write(batch)
-                count += int(batch.column("match").true_count) if shown.has_context else batch.num_rows
+                count += _match_count(batch) if shown.has_context else batch.num_rows
         finally:
             writer.close()
         if strict:  # before the file gets its name
             _fail_if_wrong(found)
     return count
+
+
+def _match_count(batch: "pa.RecordBatch") -> int:
+    """The records that matched: the others are their context."""
+    import pyarrow as pa
+
+    is_match = batch.column("match")
+    assert isinstance(is_match, pa.BooleanArray), is_match.type
+    return is_match.true_count
 
 
 def _writer(found: "SearchResults", asked: SearchRequest, shown: Shown, out: IO[bytes]) -> "Writer":

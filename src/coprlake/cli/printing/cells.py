@@ -3,13 +3,15 @@
 import json
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from coprlake.cli.printing.row_values import cell, moments, plain, values
 from coprlake.language.relabeling import relabeled
 from coprlake.segment.python_values import python_values
+
+_Column = TypeVar("_Column", pa.Array, pa.ChunkedArray)
 
 _UNITS = (("d", 86_400 * 10**9), ("h", 3_600 * 10**9), ("m", 60 * 10**9))
 _SMALL_UNITS = (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1))
@@ -86,7 +88,7 @@ def _people(kind: pa.DataType) -> Callable[[Any], Any]:
     return plain
 
 
-def nanoseconds(column: pa.Array) -> pa.Array:
+def nanoseconds(column: _Column) -> _Column:
     """Convert durations to numbers, at any depth; leave everything else unchanged."""
     return relabeled(column, _counted(column.type))
 

@@ -151,7 +151,7 @@ def _series_of(table: pa.Table, width: int, is_colored: bool, span: str) -> list
         made.add("", [harmless(name) for _ in range(table.num_rows) for name in names], code="2")
     arrays = {name: nanoseconds(table.column(name)).to_pylist() for name in names}
     values: list[list[Any]] = [arrays[name][row] or [] for row in range(table.num_rows) for name in names]
-    show = [_shower(table.schema.field(name).type.value_type) for name in names] * table.num_rows
+    show = [_shower(_element_type(table.schema.field(name).type)) for name in names] * table.num_rows
     ends = {
         name: [
             write(pick(known)) if (known := [v for v in one if v is not None]) else ""
@@ -172,6 +172,11 @@ def _series_of(table: pa.Table, width: int, is_colored: bool, span: str) -> list
 
 def _texts(column: pa.ChunkedArray) -> list[str]:
     return [text for chunk in column.chunks for text in texts(chunk)]
+
+
+def _element_type(kind: pa.DataType) -> pa.DataType:
+    assert pa.types.is_list(kind), kind
+    return kind.value_type
 
 
 def _shower(kind: pa.DataType) -> Callable[[Any], str]:

@@ -18,7 +18,7 @@ def is_printed_as_text(kind: pa.DataType) -> bool:
 
 def raw_texts(column: pa.Array) -> list[bytes | None]:
     """Return the raw bytes of a text column: what another program wrote may not be valid UTF-8."""
-    if pa.types.is_dictionary(column.type):
+    if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
     return column.cast(pa.large_binary()).to_pylist()
 
@@ -51,9 +51,12 @@ def moments(column: pa.Array, unit: str | None = None) -> list[str | None]:
     """Format times as ISO 8601 in UTC, with all digits of their unit, so that they also sort as text."""
     from coprlake.segment.python_values import holds_only_datetimes, moment_texts
 
+    if unit is None:
+        assert pa.types.is_timestamp(column.type), column.type
+        unit = column.type.unit
     if not holds_only_datetimes(column):
-        return moment_texts(column, _DIGITS[unit or column.type.unit])
-    naive = column.cast(pa.timestamp(unit or column.type.unit), safe=False)
+        return moment_texts(column, _DIGITS[unit])
+    naive = column.cast(pa.timestamp(unit), safe=False)
     return pc.strftime(naive, format="%Y-%m-%dT%H:%M:%SZ").to_pylist()
 
 

@@ -28,7 +28,9 @@ def attributes_seen(table: "Table") -> list[str]:
         return []
     keys: set[str] = set()
     for batch in table.search(columns=[ATTRIBUTES], limit=_LOOKED_AT, threads=1):
-        keys.update(batch.column(ATTRIBUTES).keys.unique().to_pylist())
+        maps = batch.column(ATTRIBUTES)
+        assert isinstance(maps, pa.MapArray), maps.type
+        keys.update(maps.keys.unique().to_pylist())
     return sorted(keys - set(table.schema.names))
 
 

@@ -45,7 +45,7 @@ def simple(column: pa.Array) -> pa.Array:
     """The column in the one type that its kind of values has in a table; null if it has no values at all."""
     kind = column.type
     types = pa.types
-    if types.is_dictionary(kind):
+    if isinstance(column, pa.DictionaryArray):
         return simple(column.dictionary_decode())
     if types.is_integer(kind):
         return column.cast(pa.string() if types.is_uint64(kind) and _is_large(column) else pa.int64())
@@ -79,7 +79,7 @@ def flattened(columns: Iterable[tuple[str, pa.Array]], depth: int = DEPTH) -> li
     """The columns with objects taken apart: ``{"http": {"status": 200}}`` becomes ``http.status``."""
     out: list[tuple[str, pa.Array]] = []
     for name, column in columns:
-        if not pa.types.is_struct(column.type) or column.type.num_fields == 0:
+        if not isinstance(column, pa.StructArray) or column.type.num_fields == 0:
             out.append((name, simple(column)))
         elif depth == 0:
             out.append((name, as_json(column)))
@@ -91,7 +91,7 @@ def flattened(columns: Iterable[tuple[str, pa.Array]], depth: int = DEPTH) -> li
 
 def as_text(column: pa.Array) -> pa.StringArray:
     """Values as the attributes hold them."""
-    return column if pa.types.is_string(column.type) else column.cast(pa.string())
+    return column if isinstance(column, pa.StringArray) else column.cast(pa.string())
 
 
 def attribute(key: str, column: pa.Array) -> Attribute:

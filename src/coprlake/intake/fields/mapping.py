@@ -209,7 +209,7 @@ class FileMapper:
             return self._micros(column.cast(pa.timestamp("us")))
         if types.is_integer(column.type) or types.is_floating(column.type):
             return epoch_micros(column)
-        if not types.is_string(column.type):
+        if not isinstance(column, pa.StringArray):
             return None
         data, spans = spans_of(column)
         stamps = self._clock.stamps(data, spans.starts, spans.ends)

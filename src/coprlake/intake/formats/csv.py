@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -102,7 +102,8 @@ class CsvReader:
     def _table(self, raw: pa.StringArray, names: list[str], invalid: list[int]) -> pa.Table:
         """The rows as texts; the numbers of those with too many or too few cells go to `invalid`."""
 
-        def note(row: pyarrow.csv.InvalidRow) -> str:
+        def note(row: pyarrow.csv.InvalidRow) -> Literal["skip"]:
+            assert row.number is not None  # only unknown if threads read
             invalid.append(row.number)
             return "skip"
 
@@ -137,7 +138,7 @@ class CsvReader:
         columns: list[tuple[str, pa.Array]] = []
         attributes: list[Attribute] = []
         for name, column in zip(self._names, table.columns, strict=True):
-            texts = column.combine_chunks()
+            texts = column.combine_chunks().cast(pa.string())
             typed, misfits = self._typed(name, texts)
             if len(misfits):
                 self._report.misfits += len(misfits)
@@ -173,13 +174,15 @@ class CsvReader:
         if typed is not None:
             return typed, nothing
         fits = np.array(
-            [value is None or _cast(pa.array([value]), kind) is not None for value in texts.to_pylist()], bool
+            [value is None or _cast(pa.array([value], pa.string()), kind) is not None for value in texts.to_pylist()],
+            np.bool_,
         )
         typed = _cast(pc.if_else(pa.array(fits), texts, pa.scalar(None, pa.string())), kind)
+        assert typed is not None  # each value fits by itself
         return typed, np.flatnonzero(~fits)
 
 
-def _cast(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
+def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
     """The values in another type; None if that would change one of them (``007`` is no number)."""
     try:
         typed = texts.cast(kind)

@@ -60,7 +60,8 @@ def _is_doubtful(column: pa.ChunkedArray | pa.Array) -> bool:
     """
     if pa.types.is_struct(column.type):
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        return any(_is_doubtful(child) for chunk in chunks for child in chunk.flatten())
+        structs = (chunk for chunk in chunks if isinstance(chunk, pa.StructArray))
+        return any(_is_doubtful(child) for chunk in structs for child in chunk.flatten())
     if pa.types.is_list(column.type):
         column.validate(full=True)
         return _is_doubtful(pc.list_flatten(column))
@@ -185,7 +186,7 @@ class NdjsonReader:
             name = _no_surrogates(key)
             values = [row.get(key) for row in rows]
             kind = self._mapper.types.type_of(name)
-            if kind not in _TYPES.values():
+            if kind is None or kind not in _TYPES.values():
                 kind = next(_TYPES[type(value)] for value in values if value is not None)
             fits = np.array([_fits(value, kind) for value in values])
             chosen = [_as(value, kind) if fit else None for value, fit in zip(values, fits, strict=True)]

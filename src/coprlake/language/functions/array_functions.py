@@ -62,7 +62,7 @@ class _OfRecords:
     def __name__(self) -> str:
         return self.run.__name__
 
-    def __call__(self, records: pa.Array, **constants: Any) -> pa.Array:
+    def __call__(self, records: pa.StructArray, **constants: Any) -> pa.Array:
         return self.run(*records.flatten(), **constants)
 
 

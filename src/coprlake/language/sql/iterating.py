@@ -21,7 +21,7 @@ class Each:
 
     run: Any
 
-    def __call__(self, lists: pa.Array) -> pa.Array:
+    def __call__(self, lists: pa.ListArray) -> pa.Array:
         """Apply it to all elements at once."""
         results = self.run(lists.flatten())
         lengths = pc.fill_null(pc.list_value_length(lists), 0)

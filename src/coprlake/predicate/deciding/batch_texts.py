@@ -63,7 +63,7 @@ class Texts:
 
 def texts_of(column: pa.Array) -> Texts:
     """A column of text."""
-    if not pa.types.is_dictionary(column.type):
+    if not isinstance(column, pa.DictionaryArray):
         return Texts(as_strings(column), len(column))
     indices = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     return Texts(as_strings(column.dictionary), len(column), string_of_row=indices)

@@ -163,8 +163,8 @@ class _Equal:
         strings = pa.compute.ascii_lower(texts.strings) if self._folds else texts.strings
         large = pa.types.is_large_string(strings.type)
         sought = pa.array(self._texts, pa.large_binary() if large else pa.binary())
-        found = pa.compute.is_in(strings.view(sought.type), value_set=sought)
-        return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
+        is_found = pa.compute.is_in(strings.view(sought.type), value_set=sought)
+        return np.asarray(is_found.to_numpy(zero_copy_only=False), np.bool_)
 
     def on_typed(self, column: pa.Array) -> Mask:
         return relates(column, "==", self._values)

@@ -67,7 +67,9 @@ class _Rows:
 
     @cached_property
     def attributes(self) -> Attributes:
-        return Attributes(self.column(ATTRIBUTES))
+        column = self.column(ATTRIBUTES)
+        assert isinstance(column, pa.MapArray), column.type
+        return Attributes(column)
 
     def at(self, path: Path) -> Values:
         """The values that a path leads to, with their rows; for a path without steps, the column."""
@@ -98,7 +100,7 @@ class _Rows:
 def _plain(column: pa.Array) -> pa.Array:
     """The column as a type that Arrow can compute with; dictionaries of text stay."""
     column = plain(column)
-    if pa.types.is_dictionary(column.type) and not is_text_or_bytes(column.type):
+    if isinstance(column, pa.DictionaryArray) and not is_text_or_bytes(column.type):
         column = column.dictionary_decode()
     return column
 

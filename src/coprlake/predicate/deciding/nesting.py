@@ -33,6 +33,7 @@ def follow(values: Values, steps: Sequence[Step]) -> Values:
     for step in steps:
         values = _opened(values)
         if isinstance(step, Member):
+            assert isinstance(values.array, pa.StructArray), values.array.type
             values = Values(values.array.flatten()[step.number], values.rows)
         else:
             values = _of_key(values, step.name)
@@ -43,7 +44,7 @@ def leaves(values: Values) -> Iterator[Values]:
     """All innermost values: struct members, list elements, and the values of maps, but not their keys."""
     values = _opened(values)
     kind = values.array.type
-    if pa.types.is_struct(kind):
+    if isinstance(values.array, pa.StructArray):
         for member in values.array.flatten():
             yield from leaves(Values(member, values.rows))
     elif pa.types.is_map(kind):
@@ -58,7 +59,7 @@ def plain(column: pa.Array) -> pa.Array:
         return plain(column.storage)
     if pa.types.is_run_end_encoded(column.type):
         return plain(pa.compute.run_end_decode(column))
-    if pa.types.is_dictionary(column.type) and is_nested(column.type.value_type):
+    if isinstance(column, pa.DictionaryArray) and is_nested(column.type.value_type):
         return plain(column.dictionary_decode())
     return column
 
@@ -72,8 +73,9 @@ def _opened(values: Values) -> Values:
 
 
 def _elements(array: pa.Array, rows: I64Array) -> Values:
-    if pa.types.is_fixed_size_list(array.type):
+    if isinstance(array, pa.FixedSizeListArray):
         return Values(plain(array.flatten()), np.repeat(rows[valid_rows(array)], array.type.list_size))
+    assert isinstance(array, pa.ListArray | pa.LargeListArray), array.type
     offsets = np.asarray(array.offsets.to_numpy(zero_copy_only=False), np.int64)
     (inside,), places = _between(array, offsets, (array.values,))
     return Values(plain(inside), rows[places])
@@ -82,6 +84,7 @@ def _elements(array: pa.Array, rows: I64Array) -> Values:
 def _entries(values: Values) -> tuple[pa.Array, Values]:
     """The keys and values of all maps."""
     array = values.array
+    assert isinstance(array, pa.MapArray), array.type
     offsets = np.asarray(array.offsets.to_numpy(zero_copy_only=False), np.int64)
     (keys, items), places = _between(array, offsets, (array.keys, array.items))
     return keys, Values(plain(items), values.rows[places])

@@ -83,7 +83,8 @@ def _comparable(kind: pa.DataType, value: Value) -> int | float | Fraction | Non
         return None
     if pa.types.is_date32(kind):
         return Fraction(moment, _MICROSECONDS_A_DAY)
-    return Fraction(moment * _UNITS_A_SECOND["ms" if pa.types.is_date64(kind) else kind.unit], 10**6)
+    unit = kind.unit if pa.types.is_timestamp(kind) else "ms"
+    return Fraction(moment * _UNITS_A_SECOND[unit], 10**6)
 
 
 def _relates_decimals(column: pa.Array, relation: Relation, values: Sequence[Value]) -> Mask:
@@ -92,6 +93,8 @@ def _relates_decimals(column: pa.Array, relation: Relation, values: Sequence[Val
     A float in a query means the decimal number that it is written as.
     """
     found = np.zeros(len(column), np.bool_)
+    kind = column.type
+    assert pa.types.is_decimal(kind), kind
     for value in values:
         number = number_of(value)
         if number is None or number != number:
@@ -100,7 +103,7 @@ def _relates_decimals(column: pa.Array, relation: Relation, values: Sequence[Val
             found |= np.full(len(column), relation in (("<", "<=") if number > 0 else (">", ">=")))
             continue
         exact = Fraction(_written(value, number)) if isinstance(number, float) else Fraction(number)
-        found |= _relates_decimal(column, relation, exact * Fraction(10) ** column.type.scale)
+        found |= _relates_decimal(column, relation, exact * Fraction(10) ** kind.scale)
     return found & valid_rows(column) if column.null_count else found
 
 
@@ -112,10 +115,12 @@ def _written(value: Value, number: float) -> str:
 def _relates_decimal(column: pa.Array, relation: Relation, places: Fraction) -> Mask:
     if relation == "==" and places.denominator != 1:
         return np.zeros(len(column), np.bool_)
+    kind = column.type
+    assert pa.types.is_decimal(kind), kind
     bound = math.ceil(places) if relation in ("<", ">=") else math.floor(places)
-    if abs(bound) >= 10**column.type.precision:  # beyond every value
+    if abs(bound) >= 10**kind.precision:  # beyond every value
         return np.full(len(column), relation in (("<", "<=") if bound > 0 else (">", ">=")))
-    scalar = pa.scalar(Decimal(f"{bound}E{-column.type.scale}"), column.type)
+    scalar = pa.scalar(Decimal(f"{bound}E{-kind.scale}"), kind)
     answers = _DECIMAL_RELATIONS[relation](column, scalar)
     return np.asarray(answers.fill_null(False).to_numpy(zero_copy_only=False), np.bool_)
 

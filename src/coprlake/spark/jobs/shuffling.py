@@ -119,7 +119,10 @@ def _write_package(writer: PartWriter, row: pa.RecordBatch, place: int, read: In
         read.merge(pickle.loads(report))
         return
     raw_bytes = row.column("raw_bytes")[place].as_py()
-    buffer = row.column("data")[place].as_buffer()
+    data = row.column("data")[place]
+    assert isinstance(data, pa.BinaryScalar), data.type
+    buffer = data.as_buffer()
+    assert buffer is not None
     stream = pa.BufferReader(buffer)
     total = max(1, buffer.size)
     while stream.tell() < buffer.size:

@@ -137,6 +137,7 @@ def _any_text(predicate: Leaf, schema: pa.Schema, has_map: bool) -> Column:
 def _attributes(schema: pa.Schema) -> Column:
     """The attribute map; for a key that occurs twice, Spark takes the first value, as we do."""
     kind = schema.field(ATTRIBUTES).type
+    assert pa.types.is_map(kind), kind
     if not (_is_string(kind.key_type) and _is_string(kind.item_type)):
         raise _DiffersError
     return named(ATTRIBUTES)

@@ -115,10 +115,8 @@ def name_of(path: str) -> str:
 def _time_statistics(actions: pa.Table, side: str, unknown: int) -> list[int]:
     """The first or last time of each file, in microseconds."""
     values = actions.column(side) if side in actions.schema.names else None
-    if values is None or values.type.get_field_index(TIMESTAMP) < 0:
-        return [unknown] * actions.num_rows
-    times = pa.chunked_array([chunk.field(TIMESTAMP) for chunk in values.chunks], values.type.field(TIMESTAMP).type)
-    if not pa.types.is_timestamp(times.type):
+    times = None if values is None else _member(values, TIMESTAMP)
+    if times is None or not pa.types.is_timestamp(times.type):
         return [unknown] * actions.num_rows
     return list(times.cast(pa.timestamp("us")).cast(pa.int64()).fill_null(unknown).to_pylist())
 
@@ -126,6 +124,14 @@ def _time_statistics(actions: pa.Table, side: str, unknown: int) -> list[int]:
 def _null_counts(actions: pa.Table) -> list[int | None]:
     """The number of records without a timestamp in each file; None where the log does not say."""
     counts = actions.column("null_count") if "null_count" in actions.schema.names else None
-    if counts is None or counts.type.get_field_index(TIMESTAMP) < 0:
-        return [None] * actions.num_rows
-    return [value for chunk in counts.chunks for value in chunk.field(TIMESTAMP).to_pylist()]
+    found = None if counts is None else _member(counts, TIMESTAMP)
+    return [None] * actions.num_rows if found is None else found.to_pylist()
+
+
+def _member(structs: pa.ChunkedArray, name: str) -> pa.ChunkedArray | None:
+    """One member of all structs, whatever it is under a null; None if they have none of this name."""
+    kind = structs.type
+    if not pa.types.is_struct(kind) or kind.get_field_index(name) < 0:
+        return None
+    members = [chunk.field(name) for chunk in structs.chunks if isinstance(chunk, pa.StructArray)]
+    return pa.chunked_array(members, kind.field(name).type)

@@ -160,14 +160,14 @@ def _nulls_inside(array: pa.Array, kind: pa.DataType, path: str) -> Iterator[tup
     """Each nested field that must not be null, and its number of nulls; skips values of a different shape."""
     parts: list[tuple[str, pa.Field, pa.Array | None]] = []
     known = len(array) - array.null_count
-    if pa.types.is_struct(kind) and pa.types.is_struct(array.type):
+    if pa.types.is_struct(kind) and isinstance(array, pa.StructArray):
         members = dict(zip((field.name for field in array.type), array.filter(array.is_valid()).flatten(), strict=True))
         parts = [(f"{path}.{field.name}", field, members.get(field.name)) for field in kind]
-    elif pa.types.is_map(kind) and pa.types.is_map(array.type):
+    elif pa.types.is_map(kind) and isinstance(array, pa.MapArray):
         full = array.filter(array.is_valid())
         first, last = full.offsets[0].as_py(), full.offsets[-1].as_py()
         parts = [(f"a value of {path}", kind.item_field, full.items.slice(first, last - first))]
-    elif pa.types.is_list(kind) and pa.types.is_list(array.type):
+    elif pa.types.is_list(kind) and isinstance(array, pa.ListArray) and not isinstance(array, pa.MapArray):
         parts = [(f"an element of {path}", kind.value_field, array.flatten())]
     for name, field, inner in parts:
         if not field.nullable:

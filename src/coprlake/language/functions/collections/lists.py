@@ -14,7 +14,7 @@ def _rows(lists: pa.Array) -> npt.NDArray[np.int64]:
     return pc.list_parent_indices(lists).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def _found(lists: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+def _found(lists: pa.ListArray) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     """The non-null elements, and the index of the list of each."""
     elements = lists.flatten()
     is_there = elements.is_valid()
@@ -25,14 +25,14 @@ def _nulls(lists: pa.Array) -> npt.NDArray[np.bool_]:
     return lists.is_null().to_numpy(zero_copy_only=False)
 
 
-def double_sums(lists: pa.Array) -> pa.Array:
+def double_sums(lists: pa.ListArray) -> pa.Array:
     """The sum of each list; 0 without elements, null if it is not finite."""
     elements, rows = _found(lists)
     sums = np.bincount(rows, elements.to_numpy(zero_copy_only=False), len(lists)).astype(np.float64)
     return pa.array(sums, mask=_nulls(lists) | ~np.isfinite(sums))
 
 
-def long_sums(lists: pa.Array) -> pa.Array:
+def long_sums(lists: pa.ListArray) -> pa.Array:
     """The sum of each list; 0 without elements, null if it does not fit in 64 bits."""
     elements, rows = _found(lists)
     numbers = elements.to_numpy(zero_copy_only=False)
@@ -45,7 +45,7 @@ def long_sums(lists: pa.Array) -> pa.Array:
     return pa.array(sums, mask=_nulls(lists) | ~fits)
 
 
-def means(lists: pa.Array) -> pa.Array:
+def means(lists: pa.ListArray) -> pa.Array:
     """The mean of each list; 0 without elements, null if it is not finite."""
     elements, rows = _found(lists)
     sums = np.bincount(rows, elements.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), len(lists))
@@ -54,7 +54,7 @@ def means(lists: pa.Array) -> pa.Array:
     return pa.array(found, mask=_nulls(lists) | ~np.isfinite(found))
 
 
-def extremes(lists: pa.Array, greatest: bool = False) -> pa.Array:
+def extremes(lists: pa.ListArray, greatest: bool = False) -> pa.Array:
     """The least or greatest element of each list; null without elements."""
     elements, rows = _found(lists)
     places = np.full(len(lists), -1, np.int64)
@@ -64,7 +64,7 @@ def extremes(lists: pa.Array, greatest: bool = False) -> pa.Array:
     return elements.take(pa.array(places, mask=places < 0))
 
 
-def distinct(lists: pa.Array) -> pa.Array:
+def distinct(lists: pa.ListArray) -> pa.Array:
     """The distinct elements of each list, in order of first appearance; null counts as an element."""
     codes = pc.dictionary_encode(lists.flatten(), null_encoding="encode").indices.to_numpy(zero_copy_only=False)
     rows = _rows(lists)
@@ -78,7 +78,7 @@ def distinct(lists: pa.Array) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, lists.flatten().take(pa.array(kept)), mask=mask)
 
 
-def joined(lists: pa.Array, kind: Type = STRING, delimiter: str = ",") -> pa.Array:
+def joined(lists: pa.ListArray, kind: Type = STRING, delimiter: str = ",") -> pa.Array:
     """The elements of each list joined into one string; nulls are skipped."""
     elements, rows = _found(lists)
     counts = pa.array(np.bincount(rows, minlength=len(lists)), mask=_nulls(lists))

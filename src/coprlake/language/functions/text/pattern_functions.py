@@ -85,6 +85,7 @@ def parse_first(texts: pa.Array, pattern: str = "") -> pa.Array:
     kind = carried_type(exported_type(pattern))
     if len(compiled.exports) == 1:
         return relabeled(found.field(0), kind)
+    assert pa.types.is_struct(kind), kind
     is_match = dpl.matches(compiled, texts).fill_null(False)
     children = [relabeled(child, member.type) for child, member in zip(found.flatten(), kind, strict=True)]
     return pa.StructArray.from_arrays(children, fields=list(kind), mask=pc.invert(is_match))
@@ -115,7 +116,10 @@ def parse_each(texts: pa.Array, pattern: str = "") -> pa.Array:
     lengths = pc.list_value_length(found).fill_null(0)
     ends = pc.cumulative_sum(lengths).cast(pa.int32())
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
-    elements = relabeled(found.flatten().field(0), kind.value_type)
+    records = found.flatten()
+    assert isinstance(records, pa.StructArray), records.type
+    assert pa.types.is_list(kind), kind
+    elements = relabeled(records.field(0), kind.value_type)
     mask = found.is_null() if found.null_count else None
     return pa.ListArray.from_arrays(offsets, elements, type=kind, mask=mask)
 

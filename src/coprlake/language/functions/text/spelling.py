@@ -76,6 +76,7 @@ def _json(values: pa.Array, kind: Type) -> pa.Array:
     """Values as JSON without blanks; null for null."""
     if kind.kind == "array":
         assert kind.element is not None
+        assert isinstance(values, pa.ListArray | pa.LargeListArray), values.type
         return _around("[", joined_lists(_lists(values), _json_or_null(values.flatten(), kind.element), ","), "]")
     if kind.kind == "record":
         return _json_record(values, kind)
@@ -120,6 +121,7 @@ def joined_lists(lengths: pa.Array, elements: pa.Array, delimiter: str) -> pa.Ar
 
 
 def _json_record(values: pa.Array, kind: Type) -> pa.Array:
+    assert isinstance(values, pa.StructArray), values.type
     pieces: list[pa.Array | str] = []
     for child, (name, member) in zip(values.flatten(), kind.members, strict=True):
         pieces += [f"{',' if pieces else ''}{json.dumps(name, ensure_ascii=False)}:", _json_or_null(child, member)]
@@ -131,6 +133,8 @@ def _json_record(values: pa.Array, kind: Type) -> pa.Array:
 
 def _json_map(values: pa.Array) -> pa.Array:
     entries = values.cast(pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())])))
-    keys, items = entries.flatten().flatten()
+    elements = entries.flatten()
+    assert isinstance(elements, pa.StructArray), elements.type
+    keys, items = elements.flatten()
     pairs = pc.binary_join_element_wise(_quoted(keys), _json_or_null(items, STRING), ":")
     return _around("{", joined_lists(_lists(entries), pairs, ","), "}")

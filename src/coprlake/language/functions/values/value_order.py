@@ -52,10 +52,12 @@ def order_texts(values: pa.Array, kind: Type = STRING) -> pa.Array:
     """A distinct text for each distinct value; null for null. The order of a map's keys is ignored."""
     if kind.kind == "array":
         assert kind.element is not None
+        assert isinstance(values, pa.ListArray | pa.LargeListArray), values.type
         elements = order_texts(values.flatten(), kind.element).fill_null("null")
         lengths = pc.list_value_length(values)
         return pc.binary_join_element_wise("[", joined_lists(lengths, elements, ","), "]", "")
     if kind.kind == "record":
+        assert isinstance(values, pa.StructArray), values.type
         parts = [
             order_texts(child, member).fill_null("null")
             for child, (_, member) in zip(values.flatten(), kind.members, strict=True)
@@ -87,7 +89,9 @@ def _quoted(texts: pa.Array) -> pa.Array:
 
 def _map_texts(values: pa.Array) -> pa.Array:
     entries = values.cast(_ENTRIES)
-    keys, items = entries.flatten().flatten()
+    elements = entries.flatten()
+    assert isinstance(elements, pa.StructArray), elements.type
+    keys, items = elements.flatten()
     rows = pc.list_parent_indices(entries)
     order = pc.sort_indices(
         pa.table({"row": rows, "key": keys}), sort_keys=[("row", "ascending"), ("key", "ascending")]

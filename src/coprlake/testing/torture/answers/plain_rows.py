@@ -55,8 +55,12 @@ def plain_rows(table: pa.Table) -> list[Row]:
 def _values(name: str, column: pa.Array | pa.ChunkedArray) -> list[Any]:
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    kind = column.type
-    if name == ATTRIBUTES and pa.types.is_map(kind) and _is_text(kind.key_type) and _is_text(kind.item_type):
+    if (
+        name == ATTRIBUTES
+        and isinstance(column, pa.MapArray)
+        and _is_text(column.keys.type)
+        and _is_text(column.items.type)
+    ):
         keys, items = _values("", column.keys), _values("", column.items)
         return _sliced(column, lambda first, last: Pairs(zip(keys[first:last], items[first:last], strict=True)))
     return _plain(column)
@@ -65,7 +69,7 @@ def _values(name: str, column: pa.Array | pa.ChunkedArray) -> list[Any]:
 def _plain(column: pa.Array) -> list[Any]:
     kind = column.type
     types = pa.types
-    if types.is_dictionary(kind):
+    if isinstance(column, pa.DictionaryArray):
         return _plain(column.dictionary_decode())
     if _is_text(kind):
         return list(column.cast(pa.large_binary()).to_pylist())
@@ -90,21 +94,22 @@ def _plain(column: pa.Array) -> list[Any]:
 
 def _nested(column: pa.Array) -> list[Any]:
     kind = column.type
-    if pa.types.is_struct(kind):
+    if isinstance(column, pa.StructArray):
         names = [kind.field(number).name for number in range(kind.num_fields)]
         members = [_plain(column.field(number)) for number in range(kind.num_fields)]
         found = [dict(zip(names, values, strict=True)) for values in zip(*members, strict=True)]
         return [value if valid else None for value, valid in zip(found, column.is_valid().to_pylist(), strict=True)]
-    if pa.types.is_map(kind):
+    if isinstance(column, pa.MapArray):
         keys, items = _plain(column.keys), _plain(column.items)
         return _sliced(column, lambda a, b: list(zip(keys[a:b], items[a:b], strict=True)))
     if pa.types.is_fixed_size_list(kind):
         column = column.cast(pa.list_(kind.value_type))
+    assert isinstance(column, pa.ListArray | pa.LargeListArray), kind
     elements = _plain(column.values)
     return _sliced(column, lambda a, b: elements[a:b])
 
 
-def _sliced(column: pa.Array, take: Callable[[int, int], Any]) -> list[Any]:
+def _sliced(column: pa.ListArray | pa.LargeListArray, take: Callable[[int, int], Any]) -> list[Any]:
     offsets = column.offsets.to_pylist()
     valid = column.is_valid().to_pylist()
     return [take(offsets[i], offsets[i + 1]) if valid[i] else None for i in range(len(column))]
