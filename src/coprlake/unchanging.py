@@ -80,11 +80,19 @@ def read_at(descriptor: int, size: int, offset: int = 0) -> npt.NDArray[np.uint8
     out = np.empty(size, np.uint8)
     view, done = out.data, 0
     while done < size:
-        count = os.preadv(descriptor, [view[done : done + _READ_BYTES]], offset + done)
+        count = _read_into(descriptor, view[done : done + _READ_BYTES], offset + done)
         if count == 0:
             break
         done += count
     return out[:done]
+
+
+def _read_into(descriptor: int, out: memoryview, offset: int) -> int:
+    if hasattr(os, "preadv"):
+        return os.preadv(descriptor, [out], offset)
+    data = os.pread(descriptor, len(out), offset)  # macOS before version 11
+    out[: len(data)] = data
+    return len(data)
 
 
 def unchanging_bytes(path: str | os.PathLike[str], *, may_copy: bool = True) -> memoryview:
