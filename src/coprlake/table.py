@@ -23,21 +23,15 @@ from coprlake.query.resolving import resolved, timed
 from coprlake.query.searching import Search
 from coprlake.query.time_bounds import Time, microseconds
 from coprlake.records import DAY, SCHEMA
-from coprlake.segment.mutable import SegmentOptions
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.sidecar import IndexPlan
 from coprlake.shortcuts import Shortcuts
-from coprlake.storage import deleting, indexing, information, optimizing, vacuuming, verifying
 from coprlake.storage.conforming import lake_type
 from coprlake.storage.log import features
 from coprlake.storage.log.delta_log import DeltaLog
-from coprlake.storage.log.log_checking import log_problems
 from coprlake.storage.log.watching import LogWatch
 from coprlake.storage.parquet_folder import ParquetFolder
-from coprlake.storage.progress import Progress
-from coprlake.storage.segmenter import TableShape
 from coprlake.storage.snapshot import Snapshot, open_segments
-from coprlake.storage.writer import TableWriter, WriteReport, scratch_options
 from coprlake.text.time_words import parse_span
 from coprlake.tokens.rules import rule_set
 
@@ -45,6 +39,11 @@ if TYPE_CHECKING:
     from coprlake.query.fetching import Fetchable
     from coprlake.query.limits import Limits
     from coprlake.query.querying import Query
+    from coprlake.segment.mutable import SegmentOptions
+    from coprlake.storage import deleting, indexing, information, optimizing, vacuuming, verifying
+    from coprlake.storage.progress import Progress
+    from coprlake.storage.segmenter import TableShape
+    from coprlake.storage.writer import TableWriter, WriteReport
 
 GRAMS_PROPERTY = "coprlake.grams"
 RULES_PROPERTY = "coprlake.rules"
@@ -121,9 +120,12 @@ def table_exists(uri: str | os.PathLike[str]) -> bool:
     return True
 
 
-def verify_log(uri: str | os.PathLike[str]) -> verifying.VerifyReport:
+def verify_log(uri: str | os.PathLike[str]) -> "verifying.VerifyReport":
     """What is wrong with the log of a table; also of one that cannot be opened because of it."""
-    return verifying.VerifyReport(log_problems=[str(problem) for problem in log_problems(Folder.of(uri))])
+    from coprlake.storage.log.log_checking import log_problems
+    from coprlake.storage.verifying import VerifyReport
+
+    return VerifyReport(log_problems=[str(problem) for problem in log_problems(Folder.of(uri))])
 
 
 class Table(Shortcuts):
@@ -138,9 +140,13 @@ class Table(Shortcuts):
         self._watch = LogWatch(log.folder) if isinstance(log, DeltaLog) else None
 
     def _facts(self) -> Mapping[str, Any]:
+        from coprlake.storage import information
+
         return information.known_facts(self.uri, self._snapshot)
 
     def _details(self) -> Mapping[str, Any]:
+        from coprlake.storage import information
+
         return information.known_details(self.uri, self._snapshot)
 
     @property
@@ -188,7 +194,7 @@ class Table(Shortcuts):
         return IndexPlan(self.gram_fields, self.rules)
 
     @property
-    def shape(self) -> TableShape:
+    def shape(self) -> "TableShape":
         """What somebody has to know who writes segments for this table elsewhere."""
         log = self._delta_log("append")
         log.check_writable("append")
@@ -206,7 +212,7 @@ class Table(Shortcuts):
             self._log_state = state  # last: whoever sees it takes the snapshot without the lock
             return self._snapshot
 
-    def append(self, data: Any, *, raw_bytes: int | None = None) -> WriteReport:
+    def append(self, data: Any, *, raw_bytes: int | None = None) -> "WriteReport":
         """Add records and commit them: Arrow data, a data frame, or an iterable of dicts or lines."""
         with self.writer(searchable=False) as writer:
             writer.append(data, raw_bytes=raw_bytes)
@@ -216,9 +222,9 @@ class Table(Shortcuts):
         self,
         *,
         segment_bytes: int = SEGMENT_BYTES,
-        options: SegmentOptions | None = None,
+        options: "SegmentOptions | None" = None,
         searchable: bool = True,
-    ) -> TableWriter:
+    ) -> "TableWriter":
         """Something to append to for a while; its records are found at once, and are the table's when it commits.
 
         Args:
@@ -226,6 +232,9 @@ class Table(Shortcuts):
             options: see `SegmentOptions`.
             searchable: whether searches of this object find what is not committed.
         """
+        from coprlake.segment.mutable import SegmentOptions
+        from coprlake.storage.writer import TableWriter, scratch_options
+
         log = self._delta_log("append")
         log.check_writable("append")  # before anything is written
         options = replace(options or SegmentOptions(), searchable=searchable)
@@ -337,8 +346,10 @@ class Table(Shortcuts):
             options=SearchOptions(use_sketches=use_sketches, strict=True),
         )
 
-    def info(self) -> information.TableInfo:
+    def info(self) -> "information.TableInfo":
         """Segments, records, and bytes by part."""
+        from coprlake.storage import information
+
         snapshot = self.snapshot()
         columns = {field.name: str(field.type) for field in snapshot.schema}
         rules = self._log.configuration.get(RULES_PROPERTY, RULES)
@@ -352,9 +363,11 @@ class Table(Shortcuts):
         target_bytes: int = OPTIMIZED_SEGMENT_BYTES,
         level: int = OPTIMIZED_LEVEL,
         full: bool = False,
-        progress: Progress | None = None,
-    ) -> optimizing.OptimizeReport:
+        progress: "Progress | None" = None,
+    ) -> "optimizing.OptimizeReport":
         """Merge small segments; see `coprlake.storage.optimizing.optimize`."""
+        from coprlake.storage import optimizing
+
         return optimizing.optimize(
             self._delta_log("optimize"),
             self.snapshot(),
@@ -371,13 +384,17 @@ class Table(Shortcuts):
         *,
         since: Time = None,
         until: Time = None,
-        progress: Progress | None = None,
-    ) -> deleting.DeleteReport:
+        progress: "Progress | None" = None,
+    ) -> "deleting.DeleteReport":
         """Delete the committed records that match, in a range of time; `deletions` tells how far that is.
 
         Raises:
             UsageError: neither a predicate nor a time is given: that would delete everything.
         """
+        from coprlake.segment.mutable import SegmentOptions
+        from coprlake.storage import deleting
+        from coprlake.storage.writer import scratch_options
+
         if not isinstance(predicate, Combinable):
             advice = "to delete the records that contain a text, pass contains(text)"
             raise UsageError(f"expected a predicate, found {predicate!r}; {advice}")
@@ -393,20 +410,26 @@ class Table(Shortcuts):
         options = scratch_options(own, log.folder)
         return deleting.delete(log, self.snapshot, doomed, options, progress)
 
-    def retain(self, age: timedelta | str, predicate: Predicate = EVERYTHING) -> deleting.DeleteReport:
+    def retain(self, age: timedelta | str, predicate: Predicate = EVERYTHING) -> "deleting.DeleteReport":
         """Delete records that are older than `age`, such as ``30d``: all records, or those that match."""
         return self.delete(predicate, until=parse_span(age) if isinstance(age, str) else age)
 
-    def deletions(self) -> list[deleting.DeletionStatus]:
+    def deletions(self) -> "list[deleting.DeletionStatus]":
         """All deletions, newest first: hidden from every search, or erased from the disk as well."""
+        from coprlake.storage import deleting
+
         return deleting.deletions(self._delta_log("list deletions"))
 
-    def vacuum(self, *, retention_hours: float = VACUUM_HOURS, dry_run: bool = False) -> vacuuming.VacuumReport:
+    def vacuum(self, *, retention_hours: float = VACUUM_HOURS, dry_run: bool = False) -> "vacuuming.VacuumReport":
         """Remove files that no version of the last hours needs."""
+        from coprlake.storage import vacuuming
+
         return vacuuming.vacuum(self._delta_log("vacuum"), retention_hours=retention_hours, dry_run=dry_run)
 
-    def verify(self, *, deep: bool = False, progress: Progress | None = None) -> verifying.VerifyReport:
+    def verify(self, *, deep: bool = False, progress: "Progress | None" = None) -> "verifying.VerifyReport":
         """Check all files; see `coprlake.storage.verifying.verify`."""
+        from coprlake.storage import verifying
+
         fresh = open_segments(self._log.folder, [s.entry for s in self.snapshot().segments], self.schema, {})
         report = verifying.verify(fresh, deep=deep, progress=progress)
         if isinstance(self._log, DeltaLog):
@@ -419,8 +442,8 @@ class Table(Shortcuts):
         grams: Iterable[str] = (),
         rules: RuleSet | str | None = None,
         rebuild: bool = False,
-        progress: Progress | None = None,
-    ) -> indexing.IndexReport:
+        progress: "Progress | None" = None,
+    ) -> "indexing.IndexReport":
         """Write the sidecars that are missing; the data is not touched.
 
         Args:
@@ -430,6 +453,8 @@ class Table(Shortcuts):
             rebuild: write all of them.
             progress: told how many bytes of data were worked on.
         """
+        from coprlake.storage import indexing
+
         rules = None if rules is None else rule_set(rules)
         features.check_writable(self.uri, self._log.configuration)
         segments = self.snapshot().segments

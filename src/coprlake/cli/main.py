@@ -2,7 +2,6 @@
 
 import os
 import sys
-import traceback
 from importlib import import_module
 from typing import Any
 
@@ -65,13 +64,13 @@ class LazyCommands(click.Group):
             ctx.exit(0)
         except (CoprlakeError, OSError) as error:
             if os.environ.get("COPRLAKE_DEBUG"):
-                traceback.print_exc()
+                _print_traceback()
             raise Failure(_text(error)) from error
         except Exception as error:
             missing = missing_package(error)
             if missing is not None:
                 raise Failure(str(missing)) from error
-            traceback.print_exc()
+            _print_traceback()
             raise Failure("this is a bug in coprlake; please report it together with the lines above") from error
 
 
@@ -80,6 +79,12 @@ def _text(error: Exception) -> str:
     if isinstance(error, OSError) and not isinstance(error, CoprlakeError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error) or type(error).__name__
+
+
+def _print_traceback() -> None:
+    import traceback  # 8 ms, and hardly ever needed
+
+    traceback.print_exc()
 
 
 def _forget_output() -> None:
@@ -113,6 +118,7 @@ def cli() -> None:
 def main() -> None:
     """Run the program; the entry point of the package."""
     hide_pandas()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start a thread for each core, for nothing of ours
     try:
         cli.main(prog_name="coprlake")
     except KeyboardInterrupt:

@@ -4,7 +4,7 @@ import json
 import re
 import time
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -12,10 +12,12 @@ from deltalake.transaction import AddAction
 
 from coprlake.errors import UnreadableTableError
 from coprlake.records import TIMESTAMP
-from coprlake.segment.mutable import SegmentReport
 from coprlake.segment.python_values import is_datetime, iso_text
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.searchable import ALWAYS
+
+if TYPE_CHECKING:
+    from coprlake.segment.mutable import SegmentReport
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
@@ -24,7 +26,7 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 class NewFile:
     """A sealed segment to add to the table."""
 
-    report: SegmentReport
+    report: "SegmentReport"
     partition: dict[str, str | None]
 
     def action(self, *, data_change: bool) -> AddAction:
@@ -39,7 +41,7 @@ class NewFile:
         )
 
 
-def _statistics(report: SegmentReport) -> str:
+def _statistics(report: "SegmentReport") -> str:
     stats: dict[str, Any] = {"numRecords": report.row_count}
     if (report.first_time, report.last_time) != ALWAYS:
         for side, moment in (("minValues", report.first_time), ("maxValues", report.last_time)):

@@ -15,7 +15,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
@@ -71,7 +71,9 @@ from coprlake.storage.log.refusals import (
     why_no_table,
 )
 from coprlake.storage.partitioning import log_text
-from coprlake.storage.segmenter import TableShape
+
+if TYPE_CHECKING:
+    from coprlake.storage.segmenter import TableShape
 
 COMMIT_ATTEMPTS: Final = 30
 
@@ -161,8 +163,10 @@ class DeltaLog:
         return list(self._table.metadata().partition_columns)
 
     @property
-    def shape(self) -> TableShape:
+    def shape(self) -> "TableShape":
         """What writers have to know."""
+        from coprlake.storage.segmenter import TableShape
+
         return TableShape(self.folder.uri, self.schema, tuple(self.partition_by))
 
     @property
