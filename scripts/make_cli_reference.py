@@ -54,9 +54,12 @@ tree, what was pruned, the SQL, and the time of each stage. An empty result is n
 
 ## Engines
 
-`ingest` and `stream` run on Spark: on all cores of this machine, or on a cluster with `--master`
-(`COPRLAKE_MASTER`). `--conf` accepts any Spark setting. `--engine local` (`COPRLAKE_ENGINE`) ingests in one
-process, without Java. `search`, `query`, `optimize` and `index` run in one process unless you add `--engine spark`.
+`ingest` reads in this process or on Spark, whichever is faster: Spark takes some seconds to start, then reads on all
+cores of this machine, so it pays off from about half a gigabyte of text on many cores, and a gigabyte on two.
+Standard input, `--dry-run` and a machine without Java or PySpark need this process. A line on stderr says which
+engine was chosen and why; `--quiet` omits it. `--master` (`COPRLAKE_MASTER`), `--conf` and `--jars` choose Spark,
+`--engine` (`COPRLAKE_ENGINE`) either. `search`, `query`, `optimize` and `index` run in this process unless you ask
+for Spark in one of these ways, where COPRLAKE_MASTER alone does not count. `stream` always runs on Spark.
 For what a cluster needs, see [spark.md](spark.md).
 
 ## Output

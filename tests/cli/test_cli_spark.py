@@ -48,7 +48,7 @@ def lines(first: int, last: int) -> str:
 
 
 @pytest.fixture(autouse=True)
-def _spark_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_engine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COPRLAKE_ENGINE", raising=False)
 
 
@@ -61,18 +61,18 @@ def spark() -> "Iterator[SparkSession]":
 
 @pytest.fixture(scope="module")
 def table(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two files, taken by the default engine, which is Spark."""
+    """Two files that Spark read."""
     folder = tmp_path_factory.mktemp("spark")
     (folder / "a.ndjson").write_text(lines(0, 700))
     (folder / "b.ndjson").write_text(lines(700, 1000))
     command = ["ingest", str(folder / "a.ndjson"), str(folder / "b.ndjson"), "--into", str(folder / "table")]
-    result = CliRunner().invoke(cli, command, env={"COPRLAKE_ENGINE": None})
+    result = CliRunner().invoke(cli, [*command, *SPARK])
     assert result.exit_code == 0, result.output
     assert "records     1,000\n" in result.stdout
     assert "index " in result.stdout
     assert "MB/s" in result.stdout or "kB/s" in result.stdout
     assert "engine      Spark on local[2]" in result.stdout
-    assert result.stderr.startswith(f"added to {folder / 'table'}: 3 segments, version ")
+    assert result.stderr.startswith(f"added to {folder / 'table'}: 1 segment, version ")
     return folder / "table"
 
 
@@ -163,7 +163,7 @@ def test_options_of_spark_mean_nothing_to_the_local_engine(
     run: Run, tmp_path: Path, command: str, option: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create_table(tmp_path / "t")
-    result = run(command, tmp_path / "t", option)
+    result = run(command, tmp_path / "t", option, "--engine", "local")
     assert result.exit_code == 2
     assert f"{option.partition('=')[0]} has no effect with --engine local" in result.stderr
     monkeypatch.setenv("COPRLAKE_MASTER", "local[2]")  # this is not about one command
@@ -192,7 +192,7 @@ def test_optimize_and_index_on_spark(run: Run, tmp_path: Path) -> None:
 def test_what_only_this_process_can_read_is_read_by_it(run: Run, tmp_path: Path) -> None:
     taken = run("ingest", "-", "--into", tmp_path / "t", input="a line\n")
     assert taken.exit_code == 0, taken.output
-    assert taken.stderr.startswith("using the local engine, because Spark does not support standard input\n")
+    assert taken.stderr.startswith("reading in this process, because Spark does not support standard input\n")
     assert "local, in this process" in taken.stdout
     log = tmp_path / "app.log"
     log.write_text("a line\n")
@@ -212,7 +212,7 @@ def test_what_only_this_process_can_read_is_read_by_it(run: Run, tmp_path: Path)
 
 def test_nothing_to_read_needs_no_spark(run: Run, tmp_path: Path) -> None:
     (tmp_path / "empty.log").touch()
-    result = run("ingest", tmp_path / "empty.log", "--into", tmp_path / "t")
+    result = run("ingest", tmp_path / "empty.log", "--into", tmp_path / "t", *SPARK)
     assert (result.exit_code, result.stderr) == (0, "no records in 1 file; nothing was added\n")
 
 
@@ -411,7 +411,7 @@ def program(*arguments: object, **environment: str) -> "subprocess.CompletedProc
 def test_without_java_the_message_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "app.log").write_text("a line\n")
     arguments = ["ingest", tmp_path / "app.log", "--into", tmp_path / "t"]
-    missing = program(*arguments, PATH="")
+    missing = program(*arguments, *SPARK, PATH="")
     assert missing.returncode == 2
     assert "Spark needs Java 17 or newer, but none was found; install one" in missing.stderr
     assert "`--engine local` works without Java" in missing.stderr
@@ -420,8 +420,8 @@ def test_without_java_the_message_says_what_to_install(tmp_path: Path) -> None:
     java.parent.mkdir()
     java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
     java.chmod(0o755)
-    old = program(*arguments, PATH=str(java.parent))
+    old = program(*arguments, *SPARK, PATH=str(java.parent))
     assert old.returncode == 2
     assert f"{java} is Java 11" in old.stderr
     assert not (tmp_path / "t").exists()
-    assert program(*arguments, "--engine", "local", PATH="").returncode == 0
+    assert program(*arguments, PATH="").returncode == 0

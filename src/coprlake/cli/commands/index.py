@@ -25,7 +25,7 @@ from coprlake.config import RuleSet
 )
 @rules_option("Reindex segments that use other rules.")
 @click.option("--rebuild", is_flag=True, help="Reindex all segments.")
-@engine_options("local")
+@engine_options()
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @color_option
 @click.pass_context

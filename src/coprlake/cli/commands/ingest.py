@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from coprlake.cli.options.engine import Engine, engine_options
+from coprlake.cli.options.engine_choice import Work
 from coprlake.cli.options.input_options import follow_option, reading_options
 from coprlake.cli.options.target import Target, into_option, target_options
 from coprlake.cli.printing.figures import parse_size
@@ -48,7 +49,8 @@ _NOT_AS_LONG_AS_ITS_TEXT = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".zip", ".parq
     help="Commit after each SIZE of raw text, instead of once at the end. Local engine only.",
 )
 @click.option("--dry-run", is_flag=True, help="Read and report, but write nothing. Local engine only.")
-@engine_options("spark")
+@engine_options(weighs=True)
+@click.option("-q", "--quiet", is_flag=True, help="Print only warnings and errors, and the report if --json is given.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @color_option
 @click.pass_context
@@ -61,6 +63,7 @@ def ingest(
     follow_links: bool,
     commit_every: int | None,
     dry_run: bool,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Read logs into a table: files, folders, globs, or - for standard input.
@@ -69,7 +72,8 @@ def ingest(
     Timestamps and log levels are recognised in each line. Either all records are added to the table or none are.
 
     Spark reads on all cores, or on all machines of a cluster, which must all have access to the files and the table.
-    For a few files --engine local is faster, because it starts at once. It always reads standard input and pipes.
+    This process starts at once, and is faster for less than about a gigabyte; it always reads standard input and pipes.
+    By default the faster of the two is chosen, and a line on stderr says which and why.
     """
     from coprlake.intake.reading import Intake
 
@@ -77,7 +81,12 @@ def ingest(
     ingested = Ingested(target.uri, is_dry_run=dry_run)
     with Intake(files, reading, follow_links=follow_links, stdin=sys.stdin.buffer) as intake:
         _refuse_own_files(intake, target)
-        engine = engine.able(_local_only(intake.files, commit_every, dry_run))
+        work = Work.of_files(intake.files)
+        engine = engine.weighed(work, _local_only(intake.files, commit_every, dry_run))
+        ingested.engine_reason = engine.reason
+        if engine.reason and not quiet and intake.total_bytes != 0:
+            what = "" if intake.total_bytes is None else f" {work}"
+            note(f"reading{what} {'on Spark' if engine.is_spark else 'in this process'}, {engine.reason}")
         with _told_what_is_left(target, commit_every):
             if engine.is_spark and intake.total_bytes:
                 _run_on_spark(intake, target, reading, engine, ingested)
@@ -87,7 +96,7 @@ def ingest(
     if as_json:
         echo_json(ingested)
     else:
-        print_summary(ingested, intake.report)
+        print_summary(ingested, intake.report, is_quiet=quiet)
     ctx.exit(1 if intake.report.unreadable else 0)
 
 

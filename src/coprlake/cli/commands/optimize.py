@@ -39,7 +39,7 @@ _ZSTANDARD_LEVELS = click.IntRange(1, 22)
 )
 @renamed_option("--level", "--compression", _ZSTANDARD_LEVELS)
 @click.option("--full", is_flag=True, help="Rewrite all segments, even those that are large enough.")
-@engine_options("local")
+@engine_options()
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @color_option
 def optimize(table: str, target_size: int, compression: int, full: bool, engine: Engine, as_json: bool) -> None:

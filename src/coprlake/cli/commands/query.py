@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 )
 @click.option("--explain", is_flag=True, help="Run the query, and print what it did instead of its rows.")
 @click.option("--stats", is_flag=True, help="Also print to stderr what --explain prints.")
-@engine_options("duckdb", "duckdb")
+@engine_options("duckdb")
 @color_option
 def query(
     positional: tuple[str, ...],

@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     "--threads", type=click.IntRange(1), metavar="N", help="Batches to process in parallel. Defaults to one per core."
 )
 @click.option("--stats", is_flag=True, help="Also print to stderr what `explain` prints.")
-@engine_options("local")
+@engine_options()
 @color_option
 @click.pass_context
 def search(

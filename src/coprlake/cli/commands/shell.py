@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 )
 @table_argument
 @terms_options
-@engine_options("duckdb", "duckdb")
+@engine_options("duckdb")
 @color_option
 @click.pass_context
 def shell(ctx: click.Context, table: str, terms: Terms, engine: Engine) -> None:

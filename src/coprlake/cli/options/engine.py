@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from coprlake.cli.printing.notices import note
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from coprlake.cli.options.engine_choice import Work
+
 ENGINE_VARIABLE = "COPRLAKE_ENGINE"
 MASTER_VARIABLE = "COPRLAKE_MASTER"
+AUTO = "auto"
+_SUBMITTED_VARIABLE = "PYSPARK_GATEWAY_PORT"
 _IN_PROCESS = ("local", "duckdb")
 _SPARK_ONLY = {"master": "--master", "confs": "--conf", "jars": "--jars"}
 
@@ -31,15 +33,17 @@ class Engine:
     """The engine that the command line chose.
 
     Attributes:
-        name: ``spark``, ``local`` or ``duckdb``.
-        is_chosen: whether the user asked for this engine, as opposed to the default.
+        name: ``spark``, ``local``, ``duckdb``, or ``auto`` until `weighed` has chosen.
+        reason: why this engine, if the user left it open.
+        asked: what in the environment asks for Spark if the engine is ``auto``.
         master: the master URL of Spark; None for the default.
         confs: Spark settings.
         jars: files for Spark's class path.
     """
 
     name: str
-    is_chosen: bool = True
+    reason: str | None = None
+    asked: str | None = None
     master: str | None = None
     confs: Mapping[str, str] = field(default_factory=dict)
     jars: tuple[str, ...] = ()
@@ -50,20 +54,34 @@ class Engine:
         return self.name == "spark"
 
     def able(self, local_only: Sequence[str]) -> "Engine":
-        """Fall back to the local engine if Spark cannot do what was asked for.
+        """Check that Spark, if it was chosen, can do what was asked for.
 
         Args:
             local_only: the requested options and inputs that Spark does not support, as the user wrote them.
 
         Raises:
-            click.UsageError: the user chose Spark explicitly.
+            click.UsageError: it cannot.
         """
-        if not self.is_spark or not local_only:
-            return self
-        if self.is_chosen:
+        if self.is_spark and local_only:
             raise click.UsageError(f"{local_only[0]} needs the local engine; add --engine local")
-        note(f"using the local engine, because Spark does not support {local_only[0]}")
-        return replace(self, name="local")
+        return self
+
+    def weighed(self, work: "Work", local_only: Sequence[str] = ()) -> "Engine":
+        """Choose the faster engine if the user left it open.
+
+        Args:
+            work: how much there is to do.
+            local_only: the requested options and inputs that Spark does not support, as the user wrote them.
+
+        Raises:
+            click.UsageError: the user chose Spark explicitly, and it does not support something.
+        """
+        from coprlake.cli.options.engine_choice import choose, core_count, spark_obstacle
+
+        if self.name != AUTO:
+            return self.able(local_only)
+        choice = choose(work, core_count(), local_only=local_only, asked=self.asked, obstacle=spark_obstacle)
+        return replace(self, name="spark" if choice.is_spark else "local", reason=choice.reason)
 
     @contextmanager
     def session(
@@ -197,54 +215,67 @@ def spark_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _EngineChoice(click.Choice[str]):
-    """Accepts ``spark`` or any name of the engine in this process, since COPRLAKE_ENGINE applies to all commands."""
+    """Accepts any name of the engine in this process, since COPRLAKE_ENGINE applies to all commands."""
 
     def __init__(self, local: str) -> None:
-        super().__init__(["spark", local] if local == "local" else [local, "spark"])
+        super().__init__([AUTO, local, "spark"])
         self._local = local
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return super().convert(self._local if value in _IN_PROCESS else value, param, ctx)
 
 
-def engine_options(default: str, local: str = "local") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def engine_options(local: str = "local", *, weighs: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add the options of a command that has both engines, passed to it as one argument, `engine`.
 
     Args:
-        default: the engine if the option is not given.
         local: the name of the engine in this process: ``local``, or ``duckdb`` for the query language.
+        weighs: whether ``auto`` depends on the amount of work; then the command must call `Engine.weighed`. Otherwise
+            it is this process, unless an option for Spark is given.
     """
+    here = "this process (local)" if local == "local" else "DuckDB in this process"
+    automatic = "whichever is faster" if weighs else here
     chooser = click.option(
         "--engine",
         "engine_name",
         type=_EngineChoice(local),
-        default=default,
+        default=AUTO,
         show_default=True,
         envvar=ENGINE_VARIABLE,
         show_envvar=True,
-        help="Engine to run on: Spark, which needs Java, or this process (local)."
-        if local == "local"
-        else "Engine to run on: DuckDB in this process, or Spark, which needs Java.",
+        help=f"Engine to run on: {here}, or Spark, which needs Java; auto is {automatic}, and Spark if --master, "
+        "--conf or --jars is given.",
     )
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def with_engine(*arguments: Any, **given: Any) -> Any:
             own = {name: given.pop(name) for name in _SPARK_ONLY}
-            return function(*arguments, engine=_chosen(given.pop("engine_name"), own), **given)
+            engine = _chosen(given.pop("engine_name"), own, default=AUTO if weighs else local)
+            return function(*arguments, engine=engine, **given)
 
         return _decorated(with_engine, [chooser, *_SPARK_OPTIONS])
 
     return decorate
 
 
-def _chosen(name: str, own: dict[str, Any]) -> Engine:
+def _chosen(name: str, own: dict[str, Any], default: str) -> Engine:
     source = click.get_current_context().get_parameter_source
     given = [option for key, option in _SPARK_ONLY.items() if source(key) == ParameterSource.COMMANDLINE]
     if given and name in _IN_PROCESS:
         raise click.UsageError(f"{given[0]} has no effect with --engine {name}")
-    is_default = source("engine_name") in (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
-    return Engine(name, is_chosen=not is_default or bool(given), **own)
+    if name != AUTO:
+        return Engine(name, **own)
+    if given:
+        return Engine("spark", reason=f"because of {given[0]}", **own)
+    return Engine(default, asked=_asking_variable(own["master"]), **own)
+
+
+def _asking_variable(master: str | None) -> str | None:
+    """Return the variable that asks for Spark: the user's, or that of spark-submit, which has started it already."""
+    if master is not None:
+        return MASTER_VARIABLE
+    return _SUBMITTED_VARIABLE if os.environ.get(_SUBMITTED_VARIABLE) else None
 
 
 def _decorated(function: Callable[..., Any], options: Sequence[Callable[..., Any]]) -> Callable[..., Any]:

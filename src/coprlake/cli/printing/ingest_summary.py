@@ -19,6 +19,7 @@ class Ingested:
 
     Attributes:
         engine: ``local``, or ``spark``.
+        engine_reason: why this engine; None if the user named it.
         master: the master URL of Spark.
         seconds: the time of reading and writing.
         start_seconds: the time that Spark took to start.
@@ -34,6 +35,7 @@ class Ingested:
     data_bytes: int = 0
     index_bytes: int = 0
     engine: str = "local"
+    engine_reason: str | None = None
     master: str | None = None
     seconds: float = 0.0
     start_seconds: float = 0.0
@@ -53,9 +55,11 @@ class Ingested:
         self.index_bytes += report.index_bytes
 
 
-def print_summary(ingested: Ingested, report: "IntakeReport") -> None:
-    """Print the summary for people."""
+def print_summary(ingested: Ingested, report: "IntakeReport", *, is_quiet: bool = False) -> None:
+    """Print the warnings, and unless this is quiet the summary for people."""
     warn_each(report.warnings, report.warning_count, "--json lists the first hundred")
+    if is_quiet:
+        return
     files = figures.amount(report.files, "file")
     if not report.records:
         note(f"no records in {files}; nothing was added")

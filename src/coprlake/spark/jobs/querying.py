@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from sqlglot import exp
 
-from coprlake.errors import CoprlakeError, QueryLimitError
+from coprlake.errors import CoprlakeError, QueryLimitError, UsageError
 from coprlake.language.compiling import Compiled
 from coprlake.language.functions.array_functions import ArrayFunction
 from coprlake.language.plan import Column
@@ -163,7 +163,9 @@ class SparkQuery(Query):
 
     def _learn(self, functions: Mapping[str, ArrayFunction]) -> None:
         """Register our array functions with the session."""
-        from pyspark.sql.functions import arrow_udf
+        if not functions:
+            return
+        arrow_udf = _arrow_udf(next(iter(functions)))
         from pyspark.sql.pandas.types import from_arrow_type
 
         known: set[str] = getattr(self._spark, "_coprlake_array_functions", set())
@@ -212,6 +214,23 @@ class SparkQuery(Query):
         if "slots; raise the interval" in message:
             return explained(message, self._text, deadline)
         return explained_failure(error)
+
+
+def _arrow_udf(name: str) -> Callable[..., Any]:
+    """PySpark's way to register a function over Arrow arrays.
+
+    Raises:
+        UsageError: this PySpark has none.
+    """
+    import pyspark
+    from pyspark.sql import functions
+
+    if not hasattr(functions, "arrow_udf"):
+        raise UsageError(
+            f"on Spark this query needs PySpark 4.1 or newer, for {name}; found {pyspark.__version__}; "
+            "run it on DuckDB (--engine duckdb), or upgrade"
+        )
+    return functions.arrow_udf
 
 
 def _for_spark(function: ArrayFunction) -> Callable[[pa.Array], pa.Array]:

@@ -1,7 +1,9 @@
 """Maps Arrow types to Spark; files of other writers may have types that Spark lacks."""
 
+from inspect import signature
+
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from coprlake.predicate.deciding.moments import microseconds_of
@@ -10,7 +12,14 @@ from coprlake.storage.conforming import lake_type
 
 def spark_schema(schema: pa.Schema) -> StructType:
     """The columns as a Spark schema."""
-    return from_arrow_schema(spark_kinds(schema))
+    return from_arrow_schema(spark_kinds(schema), prefer_timestamp_ntz=True)  # the default since PySpark 4.2
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The columns of a Spark schema, with times in UTC."""
+    if "timezone" in signature(to_arrow_schema).parameters:
+        return to_arrow_schema(schema, timezone="UTC")
+    return to_arrow_schema(schema)  # PySpark 4.0 and 4.1: always UTC
 
 
 def spark_kinds(schema: pa.Schema) -> pa.Schema:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from coprlake import __version__
 from coprlake.errors import UsageError
 from coprlake.query.shares import Share, divide, plan, read_share
 from coprlake.spark.runtime.builds import check_build
-from coprlake.spark.source.column_types import as_spark_batch, spark_schema
+from coprlake.spark.source.column_types import arrow_schema, as_spark_batch, spark_schema
 from coprlake.spark.source.open_tables import opened
 from coprlake.spark.source.source_options import ReadSettings, read_settings, write_settings
 
@@ -48,7 +47,7 @@ class CoprlakeDataSource(DataSource):
         """The writer for ``df.write``."""
         from coprlake.spark.source.sink import BatchSink
 
-        return BatchSink(write_settings(self.options), to_arrow_schema(schema, timezone="UTC"), overwrite=overwrite)
+        return BatchSink(write_settings(self.options), arrow_schema(schema), overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamSink":  # noqa: N802 (Spark's name)
         """The writer for ``df.writeStream``."""
@@ -57,7 +56,7 @@ class CoprlakeDataSource(DataSource):
         if overwrite:
             raise UsageError("a stream can only append to a table; use outputMode('append')")
         settings = write_settings(self.options)
-        return StreamSink(settings, to_arrow_schema(schema, timezone="UTC"), self.options.get("checkpointlocation", ""))
+        return StreamSink(settings, arrow_schema(schema), self.options.get("checkpointlocation", ""))
 
 
 class SharePartition(InputPartition):

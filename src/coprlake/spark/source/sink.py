@@ -8,11 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql.datasource import (
-    DataSourceArrowWriter,
-    DataSourceStreamArrowWriter,
-    WriterCommitMessage,
-)
+from pyspark.sql import datasource
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter, WriterCommitMessage
 
 from coprlake import __version__
 from coprlake.records import SCHEMA
@@ -23,6 +20,13 @@ from coprlake.spark.source.open_tables import opened_or_created
 from coprlake.spark.source.source_options import WriteSettings
 from coprlake.spark.streams.checkpoints import application_of, sync_checkpoint
 from coprlake.storage.log.delta_log import DeltaLog, Transaction
+
+if hasattr(datasource, "DataSourceStreamArrowWriter"):
+    _StreamArrowWriter = datasource.DataSourceStreamArrowWriter
+else:
+
+    class _StreamArrowWriter(DataSourceStreamWriter, DataSourceArrowWriter):
+        """PySpark 4.0 has no such class, but gives Arrow data to every writer that is a `DataSourceArrowWriter`."""
 
 
 @dataclass
@@ -80,7 +84,7 @@ class BatchSink(_Sink, DataSourceArrowWriter):
         discard(self._log(), self._parts(messages))
 
 
-class StreamSink(_Sink, DataSourceStreamArrowWriter):
+class StreamSink(_Sink, _StreamArrowWriter):
     """The writer for ``df.writeStream``: commits each batch exactly once."""
 
     def __init__(self, settings: WriteSettings, schema: pa.Schema, checkpoint: str) -> None:
