@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame, SparkSession, functions
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, GreaterThan, InputPartition
+from pyspark.sql import DataFrame, SparkSession, datasource, functions
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import DateType, LongType, MapType, StringType, TimestampType
 
 from coprlake import spark as lake
@@ -156,7 +156,7 @@ def test_a_range_of_time(spark: SparkSession, logs: Path) -> None:
     assert ids(load(spark, logs, since="2024-06-01T05:00:00Z", until="2024-06-01T08:00:00+01:00")) == [5, 6]
     assert ids(load(spark, logs, until="2024-06-01 02:00", query="index")) == [0, 1]
     with pytest.raises(PySparkException, match="ISO 8601"):
-        load(spark, logs, since="yesterday").count()
+        load(spark, logs, since="once upon a time").count()
 
 
 def test_only_the_columns_that_are_asked_for(spark: SparkSession, logs: Path) -> None:
@@ -289,9 +289,9 @@ def canary() -> type[DataSource]:
         def __init__(self) -> None:
             self.least = -1
 
-        def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802
+        def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802
             for one in filters:
-                if isinstance(one, GreaterThan):
+                if isinstance(one, datasource.GreaterThan):
                     self.least = max(self.least, one.value)
                 else:
                     yield one
@@ -316,6 +316,7 @@ def canary() -> type[DataSource]:
     return CanarySource
 
 
+@pytest.mark.skipif(not hasattr(datasource, "Filter"), reason="PySpark 4.0 passes no filters to data sources")
 def test_spark_still_reuses_what_it_planned_with_a_filter(spark: SparkSession) -> None:
     """Why our reader takes no filters."""
     spark.dataSource.register(canary())

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter, WriterCommitMessage
 
 from coprlake import __version__
@@ -21,12 +20,12 @@ from coprlake.spark.source.source_options import WriteSettings
 from coprlake.spark.streams.checkpoints import application_of, sync_checkpoint
 from coprlake.storage.log.delta_log import DeltaLog, Transaction
 
-if hasattr(datasource, "DataSourceStreamArrowWriter"):
-    _StreamArrowWriter = datasource.DataSourceStreamArrowWriter
-else:
+try:
+    from pyspark.sql.datasource import DataSourceStreamArrowWriter
+except ImportError:  # PySpark 4.0
 
-    class _StreamArrowWriter(DataSourceStreamWriter, DataSourceArrowWriter):
-        """PySpark 4.0 has no such class, but gives Arrow data to every writer that is a `DataSourceArrowWriter`."""
+    class DataSourceStreamArrowWriter(DataSourceStreamWriter, DataSourceArrowWriter):  # type: ignore[no-redef]
+        """PySpark 4.0 lacks this class, but gives Arrow data to every writer that is a `DataSourceArrowWriter`."""
 
 
 @dataclass
@@ -84,7 +83,7 @@ class BatchSink(_Sink, DataSourceArrowWriter):
         discard(self._log(), self._parts(messages))
 
 
-class StreamSink(_Sink, _StreamArrowWriter):
+class StreamSink(_Sink, DataSourceStreamArrowWriter):
     """The writer for ``df.writeStream``: commits each batch exactly once."""
 
     def __init__(self, settings: WriteSettings, schema: pa.Schema, checkpoint: str) -> None:
