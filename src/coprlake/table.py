@@ -14,7 +14,7 @@ from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES, RULES, SEG
 from coprlake.errors import ConflictError, NotFoundError, UnreadableTableError, UsageError
 from coprlake.files import Folder
 from coprlake.predicate.narrowing.claims import Exact
-from coprlake.predicate.predicates import EVERYTHING, Combinable, Contains, Predicate
+from coprlake.predicate.predicates import ANY_VALUE, EVERYTHING, Combinable, Contains, Predicate
 from coprlake.query.context import Context
 from coprlake.query.options import SearchOptions
 from coprlake.query.ordering import Order
@@ -260,7 +260,7 @@ class Table(Shortcuts):
         strict: bool = False,
         use_sketches: bool = True,
     ) -> Search:
-        """Find records; a text means those whose content contains it.
+        """Find records; a text means those that contain it in any value.
 
         Args:
             predicate: see `coprlake.predicate`; ``contains("refused") & ~term("debug")``, for instance.
@@ -275,7 +275,7 @@ class Table(Shortcuts):
             use_sketches: False to scan, which finds the same.
         """
         if isinstance(predicate, str):
-            predicate = Contains(predicate)
+            predicate = Contains(predicate, ANY_VALUE)
         elif not isinstance(predicate, Combinable):
             raise UsageError(f"expected a predicate or a text to search for, found {predicate!r}")
         around = _NO_CONTEXT if context == 0 else _context(context)

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from coprlake.cli.main import cli
 from coprlake.predicate.build import at_least, contains, equals, exists, one_of, prefix, regex, term
 from coprlake.predicate.paths import Key, Member, path_of
-from coprlake.predicate.predicates import ALL_FIELDS, Predicate
+from coprlake.predicate.predicates import ALL_FIELDS, ANY_VALUE, Predicate
 from coprlake.segment import batch_indexing as indexing
 from coprlake.table import Table, create_table, open_table
 from coprlake.testing.naive_search import matches
@@ -228,6 +228,7 @@ def test_the_command_line_finds_nested_text(tmp_path: Path) -> None:
     assert where.output.strip() == str(sum(matches(at_least("request.headers.size", 3), row) for row in ROWS))
 
 
-def test_a_plain_search_looks_at_the_content_alone(tmp_path: Path) -> None:
+def test_a_plain_search_looks_at_every_value(tmp_path: Path) -> None:
     table = sealed(tmp_path / "t")
-    assert table.search("alpha").count() == sum("alpha" in row["content"] for row in ROWS)
+    assert table.search("alpha").count() == sum(matches(contains("alpha", ANY_VALUE), row) for row in ROWS)
+    assert table.search(contains("alpha", "content")).count() == sum("alpha" in row["content"] for row in ROWS)

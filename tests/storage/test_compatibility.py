@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coprlake import ALL_FIELDS, Table, contains, equals, exists, open_table, term
-from coprlake.predicate.predicates import EVERYTHING, Predicate
+from coprlake.predicate.predicates import ANY_VALUE, EVERYTHING, Predicate
 from coprlake.testing.naive_search import matches
 
 ARCHIVES = sorted(Path(__file__).with_name("tables").glob("*/*.tar.gz"))
@@ -29,6 +29,10 @@ SEARCHES: list[Predicate] = [
     contains("shop-3.ex", field=ALL_FIELDS),
     term("eu-2", field=ALL_FIELDS) & ~term("tag-7", field=ALL_FIELDS),
     contains("absent from every record"),
+    contains("ann-1", field=ANY_VALUE),
+    term("50", field=ANY_VALUE),
+    contains("shop-3.ex", field=ANY_VALUE) | contains("7900010", field=ANY_VALUE),
+    contains("absent from every value", field=ANY_VALUE),
 ]
 
 

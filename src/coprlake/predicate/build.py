@@ -1,6 +1,7 @@
 """The functions that build predicates: ``contains("refused") & ~equals("loglevel", "debug")``.
 
-Each function returns the predicate it is named after; `predicates.py` defines what each one means.
+Each function returns the predicate it is named after; `predicates.py` defines what each one means. Without a field, a
+predicate on text looks at every value of a record, as a plain search does; ``field="content"`` narrows it.
 """
 
 import warnings
@@ -9,6 +10,7 @@ from typing import Any
 
 from coprlake.predicate.patterns.regex import check_pattern
 from coprlake.predicate.predicates import (
+    ANY_VALUE,
     And,
     Compare,
     Contains,
@@ -26,41 +28,40 @@ from coprlake.predicate.predicates import (
     Value,
     Wildcard,
 )
-from coprlake.records import CONTENT
 from coprlake.sketch import algebra
 
 
-def contains(text: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Contains:
+def contains(text: str, field: str = ANY_VALUE, *, case_sensitive: bool = False) -> Contains:
     """The value contains the text; every value that is not null contains the empty text."""
     return Contains(text, field, case_sensitive)
 
 
-def term(text: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Term:
+def term(text: str, field: str = ANY_VALUE, *, case_sensitive: bool = False) -> Term:
     """The value contains the text as a whole term."""
     return Term(text, field, case_sensitive)
 
 
-def phrase(text: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Phrase:
+def phrase(text: str, field: str = ANY_VALUE, *, case_sensitive: bool = False) -> Phrase:
     """The value contains the text without cutting a word in two; ``*`` at an end lifts that condition there."""
     return Phrase(text, field, case_sensitive)
 
 
-def prefix(text: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Prefix:
+def prefix(text: str, field: str = ANY_VALUE, *, case_sensitive: bool = False) -> Prefix:
     """The value begins with the text."""
     return Prefix(text, field, case_sensitive)
 
 
-def suffix(text: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Suffix:
+def suffix(text: str, field: str = ANY_VALUE, *, case_sensitive: bool = False) -> Suffix:
     """The value ends with the text."""
     return Suffix(text, field, case_sensitive)
 
 
-def wildcard(pattern: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Wildcard:
+def wildcard(pattern: str, field: str = ANY_VALUE, *, case_sensitive: bool = False) -> Wildcard:
     """The value contains a match of the pattern, in which ``*`` and ``?`` are wildcards."""
     return Wildcard(pattern, field, case_sensitive)
 
 
-def regex(pattern: str, field: str = CONTENT, *, case_sensitive: bool = False) -> Regex:
+def regex(pattern: str, field: str = ANY_VALUE, *, case_sensitive: bool = False) -> Regex:
     r"""The regular expression (RE2) matches somewhere in a line of the value.
 
     ``^`` and ``$`` match at each line. Only a pattern that names ``\n`` or uses ``(?s)`` can match across lines.

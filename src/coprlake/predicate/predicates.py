@@ -6,11 +6,13 @@ it is null; but the columns that every table has (timestamp, source, loglevel, c
 attributes, because then every search of the log line would have to read them. A field may also be a path into a struct,
 a list or a map (`coprlake.predicate.paths`); if a field holds several values, a predicate holds if it holds for one of
 them. `ALL_FIELDS` means any text of the row: the predicate holds if it holds for a string column, an attribute, or text
-inside another column, at any depth. Map keys are names, not text.
+inside another column, at any depth. Map keys are names, not text. `ANY_VALUE` is what a plain search looks at: every
+value of the record at any depth, with numbers and booleans as they are written, but not its times, source and level
+(`coprlake.predicate.deciding.record_values`).
 
 Text is matched as UTF-8 bytes. By default matching ignores the case of ASCII letters, and of no others.
-Predicates on text hold only for text: a column of numbers contains nothing. Every value that is not null contains the
-empty text.
+Predicates on text hold only for text: a column of numbers contains nothing, except as a part of `ANY_VALUE`. Every
+value that is not null contains the empty text.
 """
 
 import json
@@ -22,6 +24,7 @@ from coprlake.errors import UsageError
 from coprlake.records import CONTENT
 
 ALL_FIELDS: Final = "*"
+ANY_VALUE: Final = "any value"
 
 Value: TypeAlias = str | int | float | bool | datetime | date
 Operator: TypeAlias = Literal["<", "<=", ">", ">="]

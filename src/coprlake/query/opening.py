@@ -13,7 +13,8 @@ from coprlake.kernel import I64Array
 from coprlake.predicate.deciding.finding import Mask
 from coprlake.predicate.deciding.matching import Matcher
 from coprlake.predicate.deciding.screening import Screen, screen_of
-from coprlake.predicate.predicates import Predicate
+from coprlake.predicate.narrowing.places import Where, narrowed, where_values_are
+from coprlake.predicate.predicates import ANY_VALUE, Predicate
 from coprlake.query.context import Surroundings, with_context
 from coprlake.query.options import SearchOptions
 from coprlake.query.ordering import Unit, places_of
@@ -21,7 +22,7 @@ from coprlake.query.planning import FOREVER
 from coprlake.query.report import SearchReport
 from coprlake.records import CONTENT, SOURCE
 from coprlake.segment.sealed import SealedSegment
-from coprlake.segment.searchable import has_times, is_before, microseconds_of
+from coprlake.segment.searchable import Searchable, has_times, is_before, microseconds_of
 
 
 @dataclass
@@ -41,12 +42,24 @@ class BatchOpener:
         self.report = report
         self._predicate = predicate
         self._options = options
-        self._matchers: dict[pa.Schema, Matcher] = {}
+        self._matchers: dict[tuple[pa.Schema, Where], Matcher] = {}
         self._numbers = itertools.count()
 
     @cached_property
-    def _screen(self) -> Screen | None:
-        return screen_of(self._predicate, CONTENT)
+    def _screens(self) -> tuple[Screen | None, Screen | None]:
+        """For segments where any value may be elsewhere, and for those where all values are in the content."""
+        return screen_of(self._predicate, CONTENT), screen_of(self._predicate, CONTENT, ANY_VALUE)
+
+    def _where(self, segment: Searchable) -> Where:
+        """Where the values of this segment are that a plain search looks at."""
+        if (
+            not self._options.use_sketches
+            or self._options.context
+            or not isinstance(segment, SealedSegment)
+            or segment.sidecar is None
+        ):
+            return "anywhere"
+        return where_values_are(segment.profile)
 
     def refuse(self, error: CoprlakeError, *, costs_records: bool = True) -> None:
         """Record the error in the report, or raise it if the search is strict."""
@@ -68,7 +81,7 @@ class BatchOpener:
         segment, report, time_column = unit.segment, self.report, self._options.time_column
         if self._is_screened_out(unit):
             return BatchMatches(unit, 0)
-        matcher = self._matcher(segment.schema)
+        matcher = self._matcher(segment)
         bounded = self._options.is_bounded and not (
             self._options.since <= unit.first_time and unit.last_time < self._options.until
         )
@@ -142,12 +155,15 @@ class BatchOpener:
         wasteful = report.batches_for_nothing >= report.batches_opened // 2 and report.batches_pruned_by_sketch == 0
         if not (wasteful or report.batches_for_nothing > max(4, report.batches_opened // 2)):
             return False
-        if self._screen is None or not isinstance(unit.segment, SealedSegment):
+        if not isinstance(unit.segment, SealedSegment):
+            return False
+        screen = self._screens[self._where(unit.segment) != "anywhere"]
+        if screen is None:
             return False
         started = time.perf_counter()
         page = unit.segment.page(unit.batch, CONTENT)
         read = time.perf_counter()
-        if page is None or self._screen(page):
+        if page is None or screen(page):
             report.add_seconds("screen", time.perf_counter() - started)
             return False
         report.add_seconds("read", read - started)
@@ -196,10 +212,11 @@ class BatchOpener:
                 columns.append(pa.nulls(records.num_rows, wanted.type))
         return pa.Table.from_arrays(columns, schema=schema)
 
-    def _matcher(self, schema: pa.Schema) -> Matcher:
-        matcher = self._matchers.get(schema)
+    def _matcher(self, segment: Searchable) -> Matcher:
+        key = segment.schema, self._where(segment)
+        matcher = self._matchers.get(key)
         if matcher is None:
-            matcher = self._matchers[schema] = Matcher(self._predicate, schema)
+            matcher = self._matchers[key] = Matcher(narrowed(self._predicate, key[1]), segment.schema)
         return matcher
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from coprlake.errors import UsageError
 from coprlake.language.suggestions import hint
 from coprlake.predicate.paths import path_of, similar_paths
-from coprlake.predicate.predicates import ALL_FIELDS, And, Leaf, Not, Or, Predicate
+from coprlake.predicate.predicates import ALL_FIELDS, ANY_VALUE, And, Leaf, Not, Or, Predicate
 from coprlake.query.options import SearchOptions
 from coprlake.records import ATTRIBUTES, CONTENT, LOGLEVEL, SCHEMA, TIMESTAMP
 from coprlake.text.text_types import is_text_map
@@ -42,7 +42,7 @@ def resolved(predicate: Predicate, schema: pa.Schema) -> Predicate:
 
 def _resolved_leaf(predicate: Leaf, schema: pa.Schema) -> Predicate:
     field = predicate.field
-    if field == ALL_FIELDS or path_of(field, schema) is not None:
+    if field in (ALL_FIELDS, ANY_VALUE) or path_of(field, schema) is not None:
         return predicate
     has_attributes = ATTRIBUTES in schema.names and is_text_map(schema.field(ATTRIBUTES).type)
     names = list(dict.fromkeys(path.text for path in similar_paths(field, schema)))

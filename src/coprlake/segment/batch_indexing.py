@@ -9,12 +9,15 @@ import pyarrow.compute as pc
 from coprlake.config import FULL_SIGNATURE_BITS, PAPER_SIGNATURE_BITS, RULES, SIGNATURE_BITS, RuleSet
 from coprlake.kernel import U32Array
 from coprlake.predicate.deciding.nesting import leaves, whole
+from coprlake.predicate.deciding.record_values import is_searched, record_values
+from coprlake.predicate.deciding.typed import Mask, valid_rows
 from coprlake.predicate.paths import is_nested, leaf_types
 from coprlake.records import ATTRIBUTES, CONTENT
 from coprlake.segment.sidecar import FIELD_LIMIT, UNINDEXED, Description, IndexPlan, kind_of
-from coprlake.text.arrow_strings import as_binary
-from coprlake.text.text_types import is_text
-from coprlake.tokens.profile import Indexed
+from coprlake.text.arrow_strings import as_binary, string_buffers
+from coprlake.text.inside import mark_inside
+from coprlake.text.text_types import is_text, is_text_or_bytes
+from coprlake.tokens.profile import IN_CONTENT, NOT_TOGETHER, VALUES_FIELD, Indexed
 from coprlake.tokens.rules import field_rules
 from coprlake.tokens.scanner import BatchScanner
 
@@ -49,6 +52,35 @@ def attribute_columns(attributes: pa.Array | pa.ChunkedArray) -> Iterator[tuple[
             yield name, items.take(pa.array(order[start:end]))
 
 
+def values_outside_content(batch: pa.RecordBatch) -> Iterator[pa.Array]:
+    """The values of each field that a plain search looks at, less those that are in the content of their record."""
+    content = batch.column(CONTENT) if CONTENT in batch.schema.names else None
+    no_content: Mask | None = None
+    if content is None or not is_text_or_bytes(content.type):
+        lines = pa.array([b""] * batch.num_rows, pa.large_binary())
+        no_content = np.ones(batch.num_rows, np.bool_)
+    else:
+        lines = as_binary(content).cast(pa.large_binary())
+        if lines.null_count:
+            no_content = ~valid_rows(lines)
+            lines = lines.fill_null(b"")
+    hay, hay_starts = string_buffers(lines)
+    cursors = hay_starts[:-1].astype(np.int64)
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if name == CONTENT and content is not None and is_text_or_bytes(column.type):
+            continue
+        for array, rows in record_values(name, column):
+            values = as_binary(array).cast(pa.large_binary())
+            data, starts = string_buffers(values)
+            inside = np.empty(len(values), np.uint8)
+            mark_inside(data, starts, rows, hay, hay_starts, cursors, inside)
+            if no_content is not None:
+                inside[no_content[rows]] = 0  # not even an empty value is in a content that is missing
+            outside = np.flatnonzero(inside == 0)
+            if len(outside):
+                yield values if len(outside) == len(values) else values.take(pa.array(outside))
+
+
 class BatchIndexer:
     """Finds the tokens of batch after batch, and keeps a list of the fields it met.
 
@@ -66,6 +98,14 @@ class BatchIndexer:
         self.fields: dict[str, str] = {}
         self.typed: set[str] = set()
         self.complete = True
+        self._has_values_elsewhere = False
+
+    @property
+    def values(self) -> str:
+        """How the values of all fields are indexed together so far, as in `Profile.values`."""
+        if not self._plan.values:
+            return NOT_TOGETHER
+        return self._plan.rules.value if self._has_values_elsewhere else IN_CONTENT
 
     def tokens(self, batch: pa.Table) -> Iterator[U32Array]:
         """The fingerprints of each field; each array is valid until the next one."""
@@ -82,12 +122,16 @@ class BatchIndexer:
                 yield from self._scan_inside(name, column)
             else:
                 self._note(name, UNINDEXED)
+        if self._plan.values:
+            yield from self._scan_values(batch)
 
     def describe(self, name: str, data_bytes: int, row_count: int, batch_count: int, raw_bytes: int) -> Description:
         """The sidecar's description of the data file."""
         typed = sorted(self.typed)
         name = name.rpartition("/")[2]
-        return Description(name, data_bytes, row_count, batch_count, raw_bytes, self.fields, typed, self.complete)
+        return Description(
+            name, data_bytes, row_count, batch_count, raw_bytes, self.fields, typed, self.complete, values=self.values
+        )
 
     def _scan(self, name: str, values: pa.Array | pa.ChunkedArray) -> U32Array:
         grams = name in self._gram_fields
@@ -110,6 +154,25 @@ class BatchIndexer:
             for array, _ in leaves(whole(chunk)):
                 if is_text(array.type):
                     yield self._scan(name, array)
+
+    def _scan_values(self, batch: pa.Table) -> Iterator[U32Array]:
+        """The values that a plain search looks at and that are not in the content of their record, all together."""
+        names = [name for name in batch.schema.names if is_searched(name, batch.schema.field(name).type)]
+        columns = [name for name in names if batch.column(name).null_count < batch.num_rows]
+        found: list[pa.Array] = []
+        if any(name != CONTENT for name in columns):
+            parts = batch.select(columns).combine_chunks().to_batches()
+            found = [values for part in parts for values in values_outside_content(part)]
+        found += [
+            as_binary(array).cast(pa.large_binary())
+            for name, column in self._constants.items()
+            for array, _ in record_values(name, column)
+        ]
+        found = [array for array in found if array.null_count < len(array)]
+        if found:
+            self._has_values_elsewhere = True
+            values = pa.chunked_array(found, pa.large_binary())
+            yield self._scanner.scan(values, VALUES_FIELD, grams=True, whole_values=False, rules=self._plan.rules)
 
     def _note(self, name: str, kind: str) -> None:
         if name in self.fields:

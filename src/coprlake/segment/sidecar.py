@@ -17,7 +17,7 @@ from coprlake.config import RULES, RuleSet
 from coprlake.errors import CorruptSidecarError, UsageError
 from coprlake.segment.checksum import checksum
 from coprlake.sketch.immutable import SealedSketch
-from coprlake.tokens.profile import Indexed, Profile
+from coprlake.tokens.profile import IN_CONTENT, NOT_TOGETHER, Indexed, Profile, other_fields
 
 MAGIC: Final = b"COPRSIDE"
 MAJOR: Final = 1
@@ -82,10 +82,12 @@ class IndexPlan(NamedTuple):
     Attributes:
         gram_fields: fields besides the content in which parts of words can be searched.
         rules: how text is split into tokens.
+        values: whether the values of all fields are indexed together, for plain searches.
     """
 
     gram_fields: frozenset[str] = frozenset()
     rules: RuleSet = RULES
+    values: bool = True
 
 
 @dataclass(frozen=True)
@@ -101,27 +103,30 @@ class Description:
     typed: list[str] = field(default_factory=list)
     complete: bool = True
     modified_ns: int = 0
+    values: str = NOT_TOGETHER
 
     @property
     def plan(self) -> IndexPlan:
         """The plan of the fields in which parts of words can be searched."""
         grams = {name: KINDS[kind].rules for name, kind in self.fields.items() if kind in KINDS}
         grams = {name: rules for name, rules in grams.items() if rules is not None}
-        return IndexPlan(frozenset(grams), RuleSet.PAPER if RuleSet.PAPER in grams.values() else RULES)
+        rules = RuleSet.PAPER if RuleSet.PAPER in grams.values() else RULES
+        return IndexPlan(frozenset(grams), rules, self.values != NOT_TOGETHER)
 
     def encoded(self) -> bytes:
         """The bytes in the file."""
         return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def profile_of(fields: Mapping[str, str], typed: Iterable[str], complete: bool) -> Profile:
+def profile_of(fields: Mapping[str, str], typed: Iterable[str], complete: bool, values: str = NOT_TOGETHER) -> Profile:
     """The same object for all segments with the same fields, so that a search is planned once for all of them."""
-    return _profile(tuple(sorted(fields.items())), frozenset(typed), complete)
+    known = values if values == IN_CONTENT or values in list(RuleSet) else NOT_TOGETHER
+    return _profile(tuple(sorted(fields.items())), frozenset(typed), complete, known)
 
 
 @lru_cache(maxsize=256)
-def _profile(fields: tuple[tuple[str, str], ...], typed: frozenset[str], complete: bool) -> Profile:
-    return Profile({name: KINDS.get(kind) for name, kind in fields}, complete, typed)
+def _profile(fields: tuple[tuple[str, str], ...], typed: frozenset[str], complete: bool, values: str) -> Profile:
+    return Profile({name: KINDS.get(kind) for name, kind in fields}, complete, typed, values)
 
 
 class Sidecar:
@@ -150,7 +155,7 @@ class Sidecar:
                 _refuse(file, "sketch", f"checksum {stated:016x}", f"{found:016x}")
         if self.sketch.posting_count > description.batch_count:
             _refuse(file, "description", f"at least {self.sketch.posting_count} batches", str(description.batch_count))
-        self.profile = profile_of(description.fields, description.typed, description.complete)
+        self.profile = profile_of(description.fields, description.typed, description.complete, description.values)
 
     def check_belongs_to(self, data_name: str, data_bytes: int, modified_ns: int = 0) -> None:
         """Raise if this is not the sidecar of this data file, or the file has been replaced.
@@ -246,6 +251,7 @@ def _check_types(description: Description) -> None:
     if not all(type(number) is int and number >= 0 for number in (*counts, description.modified_ns)):
         raise ValueError("an invalid size")
     texts = [description.data_name, *description.fields, *description.fields.values(), *description.typed]
+    texts.append(description.values)
     if not all(isinstance(text, str) for text in texts) or not isinstance(description.typed, list):
         raise ValueError("an invalid name")
     if type(description.complete) is not bool:
@@ -269,6 +275,21 @@ def joined_kinds(descriptions: Sequence[Description]) -> dict[str, str]:
         if not described.complete:
             joined |= {name: UNINDEXED for name in joined if name not in described.fields}
     return joined
+
+
+def joined_values(descriptions: Sequence[Description]) -> str:
+    """How the values of all fields are indexed together in a segment that was merged from others."""
+    found = {_values_of(described) for described in descriptions}
+    if NOT_TOGETHER in found or len(found - {IN_CONTENT}) > 1:
+        return NOT_TOGETHER
+    return next(iter(found - {IN_CONTENT}), IN_CONTENT)
+
+
+def _values_of(described: Description) -> str:
+    """How the values are indexed together; those of a text log of an earlier build are all in the content."""
+    if described.values != NOT_TOGETHER or not described.complete:
+        return described.values
+    return NOT_TOGETHER if other_fields(described.fields, described.typed) else IN_CONTENT
 
 
 def _worse(one: str, other: str) -> str:

@@ -26,7 +26,15 @@ from coprlake.segment.data_file import DataFileWriter, removals_noticed, storage
 from coprlake.segment.mutable import SegmentReport
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import ALWAYS, time_range
-from coprlake.segment.sidecar import UNINDEXED, Description, IndexPlan, encode_sidecar, joined_kinds, sidecar_name
+from coprlake.segment.sidecar import (
+    UNINDEXED,
+    Description,
+    IndexPlan,
+    encode_sidecar,
+    joined_kinds,
+    joined_values,
+    sidecar_name,
+)
 from coprlake.sketch.merge import add_sealed
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.sealing import encode
@@ -37,6 +45,7 @@ from coprlake.storage.progress import Progress
 from coprlake.storage.segmenter import remove_segment
 from coprlake.storage.snapshot import Snapshot
 from coprlake.summary import Report
+from coprlake.tokens.profile import NOT_TOGETHER
 
 
 @dataclass(repr=False)
@@ -297,6 +306,7 @@ class SegmentMerger:
             joined_kinds(described),
             sorted({name for one in described for name in one.typed}),
             all(one.complete for one in described),
+            values=joined_values(described),
         )
 
 
@@ -305,6 +315,8 @@ def _is_mergeable(segment: SealedSegment, plan: IndexPlan) -> bool:
     if segment.sidecar is None or segment.sidecar.sketch.signature_bits != FULL_SIGNATURE_BITS:
         return False
     fields = segment.sidecar.description.fields
+    if joined_values([segment.sidecar.description]) == NOT_TOGETHER:
+        return False
     if any(kind != planned_kind(name, plan) for name, kind in fields.items() if kind != UNINDEXED):
         return False
     try:

@@ -6,11 +6,14 @@ works.
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
+
+import pyarrow as pa
 
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
+    ANY_VALUE,
     And,
     Compare,
     Contains,
@@ -28,9 +31,10 @@ from coprlake.predicate.predicates import (
     TextPredicate,
     Wildcard,
 )
-from coprlake.records import ATTRIBUTES, SCHEMA
+from coprlake.records import ATTRIBUTES, DAY, LOGLEVEL, SCHEMA, SOURCE, TIMESTAMP
 from coprlake.testing.naive import class_of
 
+_NOT_SEARCHED = (TIMESTAMP, SOURCE, LOGLEVEL)
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -44,7 +48,42 @@ def matches(predicate: Predicate, row: Mapping[str, Any]) -> bool:
         return not matches(predicate.part, row)
     if isinstance(predicate, Exists) and any(value is not None for value in _reached_in(row, predicate.field)):
         return True  # even for a list without elements
+    if predicate.field == ANY_VALUE:
+        return any(accepts_written(predicate, value) for value in record_values(row))
     return any(_matches_value(predicate, value) for value in _values(row, predicate.field))
+
+
+def record_values(row: Mapping[str, Any]) -> Iterator[Any]:
+    """The values that a plain search looks at: all but times, the source and the level; a day only as text."""
+    for name, value in row.items():
+        if name == ATTRIBUTES and isinstance(value, Mapping | list):
+            pairs = list(value.items() if isinstance(value, Mapping) else value)
+            if _is_flat(pairs):
+                yield from (item for key, item in pairs if _name(key) not in _NOT_SEARCHED and item is not None)
+                continue
+        if name in _NOT_SEARCHED or (name == DAY and not isinstance(value, str | bytes)):
+            continue
+        yield from (inner for inner in _inside(value) if not isinstance(inner, date | time | timedelta))
+
+
+def accepts_written(predicate: Leaf, value: Any) -> bool:
+    """Whether a leaf accepts a value; a predicate on text takes numbers and booleans as they are written."""
+    if isinstance(value, str | bytes) or isinstance(predicate, Equals | OneOf | Compare | Exists):
+        return _matches_value(predicate, value)
+    return any(_matches_text(predicate, text) for text in _written(value))
+
+
+def _written(value: Any) -> list[str]:
+    if isinstance(value, bool):
+        return [str(value).lower()]
+    if isinstance(value, float):
+        text = str(pa.scalar(value).cast(pa.string()))  # the shortest digits, with an exponent where Arrow has one
+        return [text, f"{text}.0"] if re.fullmatch("-?[0-9]+", text) else [text]
+    return [str(value)]
+
+
+def _name(key: str | bytes) -> str:
+    return key.decode("utf-8", "replace") if isinstance(key, bytes) else key
 
 
 def _values(row: Mapping[str, Any], field: str) -> Iterator[Any]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
+    ANY_VALUE,
     And,
     Compare,
     Contains,
@@ -125,7 +126,9 @@ def patterns(draw: st.DrawFn, known: Sequence[str] = ()) -> str:
 
 def text_predicates(known: Sequence[str]) -> st.SearchStrategy[Predicate]:
     """A predicate on text."""
-    fields = st.sampled_from([CONTENT, CONTENT, CONTENT, *TEXT_FIELDS, STATUS, "absent", ALL_FIELDS])
+    fields = st.sampled_from(
+        [CONTENT, CONTENT, CONTENT, *TEXT_FIELDS, STATUS, "absent", ALL_FIELDS, ANY_VALUE, ANY_VALUE]
+    )
     kinds: list[st.SearchStrategy[Predicate]] = [
         st.builds(kind, _pieces(known), fields, st.booleans()) for kind in (Contains, Term, Prefix, Suffix)
     ]
@@ -137,7 +140,9 @@ def text_predicates(known: Sequence[str]) -> st.SearchStrategy[Predicate]:
 
 def value_predicates(known: Sequence[str]) -> st.SearchStrategy[Predicate]:
     """A predicate on a whole value."""
-    fields = st.sampled_from([*TEXT_FIELDS, STATUS, STATUS, TIMESTAMP, TIMESTAMP, ATTRIBUTES, "absent", ALL_FIELDS])
+    fields = st.sampled_from(
+        [*TEXT_FIELDS, STATUS, STATUS, TIMESTAMP, TIMESTAMP, ATTRIBUTES, "absent", ALL_FIELDS, ANY_VALUE]
+    )
     some = values() | st.sampled_from(known) if known else values()
     operators = st.sampled_from(["<", "<=", ">", ">="])
     return st.one_of(

@@ -93,9 +93,9 @@ class SearchRequest:
         return table.search(self.predicate(), since=self.since, until=self.until, **options)
 
     def _fields(self) -> Sequence[str]:
-        from coprlake.records import CONTENT
+        from coprlake.predicate.predicates import ANY_VALUE
 
-        return self.fields or (CONTENT,)
+        return self.fields or (ANY_VALUE,)
 
     def _find(self, text: str, field: str) -> "Predicate":
         from coprlake.predicate import build

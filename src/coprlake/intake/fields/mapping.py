@@ -136,13 +136,16 @@ class FileMapper:
     def _roles(
         self, columns: dict[str, pa.Array], raw: pa.StringArray | None, count: int, broken: BoolArray | None
     ) -> dict[str, pa.Array]:
-        """The columns that every record has; what they were made of is taken out of `columns`."""
+        """The columns that every record has; what they were made of is taken out of `columns`.
+
+        The level and the source stay there too, as they are written: a plain search looks for what a record says.
+        """
         options, everything = self._options, dict(columns)
         times = self._role(columns, options.timestamp_key, TIMESTAMP_KEYS, self._micros)
-        levels = self._role(columns, options.level_key, LEVEL_KEYS, _levels)
+        levels = self._role(columns, options.level_key, LEVEL_KEYS, _levels, is_kept=True)
         sources = None
         if options.source is None:
-            sources = self._role(columns, options.source_key, SOURCE_KEYS, as_text)
+            sources = self._role(columns, options.source_key, SOURCE_KEYS, as_text, is_kept=True)
         content = self._role(columns, options.content_key, CONTENT_KEYS, as_text if options.content_key else _text_only)
         if content is None or content.null_count:
             text = raw if raw is not None else _rows_as_json(everything, count)
@@ -172,9 +175,15 @@ class FileMapper:
         kept.append(attribute(name, column))
 
     def _role(
-        self, columns: dict[str, pa.Array], key: str | None, usual: Sequence[str], convert: Convert
+        self,
+        columns: dict[str, pa.Array],
+        key: str | None,
+        usual: Sequence[str],
+        convert: Convert,
+        *,
+        is_kept: bool = False,
     ) -> pa.Array | None:
-        """The first value that each row has under one of the names, taken out of `columns`."""
+        """The first value that each row has under one of the names, taken out of `columns` unless `is_kept`."""
         by_lower = {name.lower(): name for name in reversed(columns)}
         names = [key] if key is not None else [by_lower[name] for name in usual if name in by_lower]
         found: pa.Array | None = None
@@ -187,10 +196,11 @@ class FileMapper:
                 continue
             taken = values.is_valid() if found is None else pc.and_(found.is_null(), values.is_valid())
             found = values if found is None else pc.coalesce(found, values)
-            rest = pc.if_else(taken, pa.scalar(None, column.type), column)
-            del columns[name]
-            if rest.null_count < len(rest):
-                columns[name] = rest
+            if not is_kept:
+                rest = pc.if_else(taken, pa.scalar(None, column.type), column)
+                del columns[name]
+                if rest.null_count < len(rest):
+                    columns[name] = rest
             if found.null_count == 0:
                 break
         return found

@@ -5,6 +5,7 @@ map: all its values are strings, and each belongs to some row. So a condition is
 are spread over the rows.
 """
 
+from collections.abc import Collection
 from functools import cached_property
 from typing import Any
 
@@ -101,3 +102,12 @@ class Attributes:
     def all_values(self) -> Texts:
         """The values of all keys."""
         return Texts(self._items, self.row_count, row_of_string=self._row_of_entry)
+
+    def values_beside(self, keys: Collection[str]) -> tuple[pa.Array, I64Array]:
+        """The values of all keys but these, and the row of each."""
+        left_out = pa.array([key.encode() for key in sorted(keys)], self._keys.type)
+        is_left_out = pa.compute.is_in(self._keys, left_out).to_numpy(zero_copy_only=False)
+        if not is_left_out.any():
+            return self._items, self._row_of_entry
+        kept = np.flatnonzero(~is_left_out)
+        return self._items.take(pa.array(kept)), self._row_of_entry[kept]

@@ -13,6 +13,7 @@ from coprlake.predicate.patterns.regex_tree import BLANK, FOREIGN, MARK, WORD, c
 from coprlake.predicate.patterns.wildcards import as_one_piece, as_regex
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
+    ANY_VALUE,
     And,
     Contains,
     Equals,
@@ -62,7 +63,7 @@ def _positive_leaves(predicate: Predicate) -> Iterator[Leaf]:
     if isinstance(predicate, And | Or):
         for part in predicate.parts:
             yield from _positive_leaves(part)
-    elif not isinstance(predicate, Not) and predicate.field in (CONTENT, ALL_FIELDS):
+    elif not isinstance(predicate, Not) and predicate.field in (CONTENT, ALL_FIELDS, ANY_VALUE):
         yield predicate
 
 

@@ -12,10 +12,11 @@ from coprlake.predicate.deciding.batch_texts import Attributes, Texts, texts_in_
 from coprlake.predicate.deciding.conditions import Condition, new_condition
 from coprlake.predicate.deciding.finding import Mask as Mask
 from coprlake.predicate.deciding.nesting import Values, follow, leaves, plain, whole
+from coprlake.predicate.deciding.record_values import is_attribute_map, is_searched, is_written, record_values
 from coprlake.predicate.deciding.typed import valid_rows
 from coprlake.predicate.paths import Path, is_nested, leaf_types, path_of, plain_type
-from coprlake.predicate.predicates import ALL_FIELDS, And, Exists, Leaf, Not, Or, Predicate
-from coprlake.records import ATTRIBUTES, SCHEMA
+from coprlake.predicate.predicates import ALL_FIELDS, ANY_VALUE, And, Exists, Leaf, Not, Or, Predicate, TextPredicate
+from coprlake.records import ATTRIBUTES, CONTENT, SCHEMA
 from coprlake.text.text_types import is_text_map, is_text_or_bytes
 
 
@@ -58,6 +59,7 @@ class _Rows:
         self.count = int(batch.num_rows)
         self._texts: dict[tuple[str, bool], Texts] = {}
         self._leaves: dict[Path, list[tuple[pa.Array, I64Array, Texts | None]]] = {}
+        self._values: dict[str, list[Texts]] = {}
 
     def column(self, name: str) -> pa.Array:
         column = self._batch.column(name)
@@ -84,6 +86,18 @@ class _Rows:
                 for array, rows in leaves(self.at(path))
             ]
             self._leaves[path] = found
+        return found
+
+    def values(self, name: str) -> list[Texts]:
+        """The values in a column that a plain search looks at, as text."""
+        found = self._values.get(name)
+        if found is None:
+            column = self.column(name)
+            if is_text_or_bytes(column.type):
+                found = [self.texts(name, is_attribute=False)]
+            else:
+                found = [texts_in_rows(array, rows, self.count) for array, rows in record_values(name, column)]
+            self._values[name] = found
         return found
 
     def texts(self, field: str, *, is_attribute: bool) -> Texts:
@@ -201,6 +215,39 @@ def _has_value_at(rows: _Rows, path: Path) -> Mask:
     return found
 
 
+class _AnyValueNode:
+    """A condition on any value of a record, the content first."""
+
+    def __init__(self, predicate: Leaf, schema: pa.Schema) -> None:
+        self._condition: Condition = new_condition(predicate)
+        self._is_on_text = isinstance(predicate, TextPredicate)
+        self.cost = self._condition.cost
+        names = [name for name, kind in zip(schema.names, schema.types, strict=True) if is_searched(name, kind)]
+        self.columns = tuple(sorted(dict.fromkeys(names), key=lambda name: name != CONTENT))
+
+    def rows(self, rows: _Rows, wanted: Mask | None) -> Mask:
+        found = np.zeros(rows.count, np.bool_)
+        for name in self.columns:
+            found |= self._in_column(rows, name, wanted)
+        return found
+
+    def _in_column(self, rows: _Rows, name: str, wanted: Mask | None) -> Mask:
+        column = rows.column(name)
+        if not self._is_on_text and is_written(column.type):
+            return self._condition.on_typed(column)
+        found = np.zeros(rows.count, np.bool_)
+        if self._is_on_text or is_text_or_bytes(column.type) or is_attribute_map(name, column.type):
+            for texts in rows.values(name):
+                found |= texts.spread(self._condition.on_texts(texts, texts.wanted_strings(wanted)))
+            return found
+        for array, places, inside in rows.leaves(Path(name)):
+            if inside is not None:
+                found |= inside.spread(self._condition.on_texts(inside, inside.wanted_strings(wanted)))
+            elif is_written(array.type):
+                found[places[self._condition.on_typed(_plain(array))]] = True
+        return found
+
+
 class _AllNode:
     """All parts, cheapest first, each only on the rows that the ones before it accepted."""
 
@@ -256,4 +303,4 @@ def _compiled(predicate: Predicate, schema: pa.Schema) -> _Node:
         return _AnyNode([_compiled(part, schema) for part in predicate.parts])
     if isinstance(predicate, Not):
         return _NotNode(_compiled(predicate.part, schema))
-    return _LeafNode(predicate, schema)
+    return _AnyValueNode(predicate, schema) if predicate.field == ANY_VALUE else _LeafNode(predicate, schema)

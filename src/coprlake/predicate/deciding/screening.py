@@ -15,19 +15,19 @@ Screen: TypeAlias = Callable[[U8Array], bool]
 """Whether a batch with these bytes may contain a match; True if in doubt."""
 
 
-def screen_of(predicate: Predicate, field: str) -> Screen | None:
-    """The screen for the text of one field; None if that text decides nothing.
+def screen_of(predicate: Predicate, *fields: str) -> Screen | None:
+    """The screen for the text of one field, if there are several names for it; None if that text decides nothing.
 
     Every text that a match must contain has to be somewhere in the bytes, whatever else is between the values.
     """
     if isinstance(predicate, And):
-        screens = [screen for part in predicate.parts if (screen := screen_of(part, field)) is not None]
+        screens = [screen for part in predicate.parts if (screen := screen_of(part, *fields)) is not None]
         return _all_screen(screens) if screens else None
     if isinstance(predicate, Or):
-        found = [screen_of(part, field) for part in predicate.parts]
+        found = [screen_of(part, *fields) for part in predicate.parts]
         screens = [screen for screen in found if screen is not None]
         return _any_screen(screens) if screens and len(screens) == len(found) else None
-    if isinstance(predicate, TextPredicate) and predicate.field == field:
+    if isinstance(predicate, TextPredicate) and predicate.field in fields:
         return _of_requirement(required_text(predicate))
     return None
 

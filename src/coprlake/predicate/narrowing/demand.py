@@ -4,7 +4,8 @@ from typing import Final, Literal, NamedTuple
 
 from coprlake.predicate.narrowing.required import required_tokens
 from coprlake.predicate.paths import is_path
-from coprlake.predicate.predicates import ALL_FIELDS, Contains, Predicate, Term
+from coprlake.predicate.predicates import ALL_FIELDS, ANY_VALUE, Contains, Predicate, Term
+from coprlake.records import CONTENT
 from coprlake.sketch.algebra import ANYTHING, NOTHING, TokenProgram, compile_all_tokens, compile_expression
 from coprlake.tokens.profile import Profile
 from coprlake.tokens.required_tokens import piece_tokens
@@ -38,12 +39,11 @@ NO_SKETCHES: Final = Demand(
 def demand_of(predicate: Predicate, profile: Profile) -> Demand:
     """`required_tokens`, compiled. The most frequent searches take a short cut of a few microseconds."""
     if isinstance(predicate, Term | Contains) and predicate.field != ALL_FIELDS and not is_path(predicate.field):
-        indexed = profile.fields.get(predicate.field)
-        if indexed is not None and predicate.field not in profile.typed:
+        field = CONTENT if predicate.field == ANY_VALUE and profile.only_content else predicate.field
+        indexed = profile.fields.get(field)
+        if indexed is not None and field not in profile.typed:
             is_open = isinstance(predicate, Contains)
-            tokens = piece_tokens(
-                predicate.text, predicate.field, left_open=is_open, right_open=is_open, rules=indexed.rules
-            )
+            tokens = piece_tokens(predicate.text, field, left_open=is_open, right_open=is_open, rules=indexed.rules)
             if len(tokens):
                 return Demand(SOMETIMES, compile_all_tokens(tokens), ())
     expression, notes = required_tokens(predicate, profile)

@@ -4,15 +4,25 @@ The result is an expression over tokens. It may keep a batch without a match, bu
 cannot be pruned is reported in words, for a user who wonders why a search reads so much.
 """
 
+import re
 from typing import Final, NamedTuple, TypeAlias
 
+from coprlake.config import RuleSet
 from coprlake.kernel import U32Array
 from coprlake.predicate.paths import is_path, key_in, prefixes
-from coprlake.predicate.patterns.literals import NO_REQUIREMENT, AllOf, LiteralPiece, Requirement, required_literals
+from coprlake.predicate.patterns.literals import (
+    NO_REQUIREMENT,
+    AllOf,
+    AnyOf,
+    LiteralPiece,
+    Requirement,
+    required_literals,
+)
 from coprlake.predicate.patterns.regex import parse_pattern
 from coprlake.predicate.patterns.wildcards import pieces_of_wildcard
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
+    ANY_VALUE,
     And,
     Compare,
     Contains,
@@ -32,10 +42,17 @@ from coprlake.predicate.predicates import (
     Wildcard,
 )
 from coprlake.predicate.values import text_of
-from coprlake.records import ATTRIBUTES
+from coprlake.records import ATTRIBUTES, CONTENT, DAY
 from coprlake.sketch import algebra
 from coprlake.sketch.algebra import ANYTHING, NOTHING, Expression, Token, batches_in_all, batches_in_any
-from coprlake.tokens.profile import Indexed, Profile
+from coprlake.tokens.profile import (
+    IN_CONTENT,
+    NOT_SEARCHED,
+    NOT_TOGETHER,
+    VALUES_FIELD,
+    Indexed,
+    Profile,
+)
 from coprlake.tokens.required_tokens import piece_tokens, value_tokens
 
 
@@ -48,6 +65,8 @@ class RequiredTokens(NamedTuple):
 
 _Notes: TypeAlias = dict[str, None]  # in order, each once
 _ABSENT: Final = object()
+_NO_LITERAL: Final = "no literal that every match has"
+_SHORT: Final = "shorter than 3 letters"
 
 
 def required_tokens(predicate: Predicate, profile: Profile) -> RequiredTokens:
@@ -68,6 +87,8 @@ def _expression(predicate: Predicate, profile: Profile, notes: _Notes) -> Expres
         return batches_in_any(*[_expression(part, profile, notes) for part in predicate.parts])
     if isinstance(predicate, Not):
         return _negated(predicate.part, profile, notes)
+    if predicate.field == ANY_VALUE:
+        return _in_any_value(predicate, profile, notes)
     if predicate.field == ALL_FIELDS:
         return _in_all_fields(predicate, profile, notes)
     return _in_field(predicate, profile, notes)
@@ -135,6 +156,80 @@ def _in_all_fields(predicate: Leaf, profile: Profile, notes: _Notes) -> Expressi
         return ANYTHING
     known = [(field, indexed) for field, indexed in profile.fields.items() if indexed is not None]
     return batches_in_any(*[_in_text(predicate, field, indexed, notes) for field, indexed in known])
+
+
+def _in_any_value(predicate: Leaf, profile: Profile, notes: _Notes) -> Expression:
+    """The same for any value of a record: in its content, or in another field, where it may be a number."""
+    if isinstance(predicate, Compare | Exists):
+        notes[f"{predicate} rules nothing out"] = None
+        return ANYTHING
+    if profile.only_content:
+        return _of_name(predicate, CONTENT, profile, notes)
+    if profile.values == NOT_TOGETHER:
+        return _in_each_field(predicate, profile, notes)
+    content = profile.fields.get(CONTENT, _ABSENT)
+    if content is None or CONTENT in profile.typed:
+        notes[f"{CONTENT} is not indexed"] = None
+        return ANYTHING
+    requirement = _required_anywhere(predicate)
+    found = []
+    if isinstance(content, Indexed):  # a value in the content may have anything around it there
+        found.append(_tokens_of(_opened(requirement), CONTENT, content))
+    if profile.values != IN_CONTENT:
+        found.append(_tokens_of(requirement, VALUES_FIELD, Indexed(RuleSet(profile.values), whole_values=False)))
+    expression = batches_in_any(*found)
+    if expression == ANYTHING:
+        no_literal = requirement == NO_REQUIREMENT
+        notes[f"{predicate}: {_NO_LITERAL if no_literal else _SHORT}"] = None
+    return expression
+
+
+def _in_each_field(predicate: Leaf, profile: Profile, notes: _Notes) -> Expression:
+    """For a segment of an earlier build: the fields as they are indexed one by one; numbers are not."""
+    if not profile.complete:
+        notes["some fields may not be indexed"] = None
+        return ANYTHING
+    typed = profile.typed - NOT_SEARCHED - {DAY}
+    if typed and may_be_number(_required_anywhere(predicate)):
+        notes[f"{predicate}: numbers are not indexed here; `coprlake index --rebuild` does that"] = None
+        return ANYTHING
+    unknown = [field for field, indexed in profile.fields.items() if indexed is None and field not in NOT_SEARCHED]
+    if unknown:
+        notes[f"{predicate}: {', '.join(unknown)} not indexed"] = None
+        return ANYTHING
+    known = [(name, own) for name, own in profile.fields.items() if own is not None and name not in NOT_SEARCHED]
+    return batches_in_any(*[_in_text(predicate, field, indexed, notes) for field, indexed in known])
+
+
+def _required_anywhere(predicate: Leaf) -> Requirement:
+    """The pieces of text that every value has that matches, if numbers are text."""
+    if isinstance(predicate, Equals | OneOf):
+        values = (predicate.value,) if isinstance(predicate, Equals) else predicate.values
+        if any(not isinstance(value, str) or may_be_number(LiteralPiece(value, True, True)) for value in values):
+            return NO_REQUIREMENT  # 404 also equals 404.0
+        return AnyOf(tuple(LiteralPiece(str(value), False, False) for value in values))
+    assert not isinstance(predicate, Compare | Exists)
+    return required_text(predicate)
+
+
+def _opened(requirement: Requirement) -> Requirement:
+    """The same pieces with anything before and after them."""
+    if isinstance(requirement, LiteralPiece):
+        return LiteralPiece(requirement.text, True, True)
+    return type(requirement)(tuple(_opened(part) for part in requirement.parts))
+
+
+_NUMERIC: Final = re.compile(r"[0-9+\-e]*\.?[0-9+\-e]*")
+_OTHER_TYPED: Final = ("true", "false", "nan", "-inf")
+
+
+def may_be_number(requirement: Requirement) -> bool:
+    """Whether a number or a boolean, as it is written, may have these pieces."""
+    if isinstance(requirement, LiteralPiece):
+        text = requirement.text.lower()
+        return _NUMERIC.fullmatch(text) is not None or any(text in word for word in _OTHER_TYPED)
+    parts = [may_be_number(part) for part in requirement.parts]
+    return all(parts) if isinstance(requirement, AllOf) else any(parts)
 
 
 def _in_text(predicate: Leaf, field: str, indexed: Indexed, notes: _Notes) -> Expression:
@@ -212,5 +307,5 @@ def _reason(predicate: Leaf, field: str, indexed: Indexed) -> str:
     """Why a predicate on text has no token."""
     requirement = required_text(predicate) if not isinstance(predicate, Equals | OneOf | Compare | Exists) else None
     if requirement == NO_REQUIREMENT:
-        return "no literal that every match has"
-    return f"cuts words, and {field} is indexed by whole words" if indexed.rules is None else "shorter than 3 letters"
+        return _NO_LITERAL
+    return f"cuts words, and {field} is indexed by whole words" if indexed.rules is None else _SHORT

@@ -16,12 +16,14 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import Column, functions
 
+from coprlake.predicate.deciding.record_values import is_searched
 from coprlake.predicate.narrowing.required import phrase_parts
 from coprlake.predicate.paths import is_nested, path_of
 from coprlake.predicate.patterns.regex_tree import BLANK, FOREIGN, MARK, WORD, class_bit
 from coprlake.predicate.patterns.wildcards import Element, as_one_piece, elements_of
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
+    ANY_VALUE,
     And,
     Compare,
     Contains,
@@ -45,6 +47,7 @@ from coprlake.predicate.predicates import (
 from coprlake.predicate.values import NUMBER, float_of, microseconds_of, number_of, text_of, truth_of
 from coprlake.records import ATTRIBUTES, SCHEMA
 from coprlake.text.text_types import is_text_map, is_text_or_bytes
+from coprlake.tokens.profile import NOT_SEARCHED
 
 _MICROSECONDS_A_DAY: Final = 86_400 * 10**6
 _LEAST, _MOST = -(2**63), 2**63 - 1
@@ -110,6 +113,8 @@ def _leaf(predicate: Leaf, schema: pa.Schema) -> Column:
     has_map = ATTRIBUTES in schema.names and is_text_map(schema.field(ATTRIBUTES).type)
     if field == ALL_FIELDS:
         return _any_text(predicate, schema, has_map)
+    if field == ANY_VALUE:
+        return _any_value(predicate, schema, has_map)
     by_attribute = functions.lit(False)
     if has_map and field not in SCHEMA.names:
         by_attribute = _on_text(predicate, _attributes(schema)[functions.lit(_valid(field))])
@@ -130,6 +135,20 @@ def _any_text(predicate: Leaf, schema: pa.Schema, has_map: bool) -> Column:
     parts = [_on_column(predicate, named(name), kind) for name, kind in kinds.items() if is_text_or_bytes(kind)]
     if has_map:
         values = functions.map_values(_attributes(schema))
+        parts.append(functions.exists(values, lambda value: _or_false(_on_text(predicate, value))))
+    return _joined(or_, [_or_false(part) for part in parts], functions.lit(False))
+
+
+def _any_value(predicate: Leaf, schema: pa.Schema, has_map: bool) -> Column:
+    """Any value that a plain search looks at; numbers, which Spark writes differently, are left to our tasks."""
+    kinds = {name: _plain_type(schema, name) for name in schema.names}
+    searched = {name: kind for name, kind in kinds.items() if is_searched(name, kind)}
+    if any(not is_text_or_bytes(kind) and not (name == ATTRIBUTES and has_map) for name, kind in searched.items()):
+        raise _DiffersError
+    parts = [_on_column(predicate, named(name), kind) for name, kind in searched.items() if is_text_or_bytes(kind)]
+    if has_map:
+        own = functions.map_filter(_attributes(schema), lambda key, _: ~key.isin(*sorted(NOT_SEARCHED)))
+        values = functions.map_values(own)
         parts.append(functions.exists(values, lambda value: _or_false(_on_text(predicate, value))))
     return _joined(or_, [_or_false(part) for part in parts], functions.lit(False))
 

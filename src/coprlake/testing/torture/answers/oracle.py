@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
+    ANY_VALUE,
     And,
     Compare,
     Equals,
@@ -24,10 +25,11 @@ from coprlake.predicate.predicates import (
     Regex,
     Wildcard,
 )
-from coprlake.records import ATTRIBUTES, SCHEMA
+from coprlake.records import ATTRIBUTES, DAY, LOGLEVEL, SCHEMA, SOURCE, TIMESTAMP
 from coprlake.testing.naive_search import NUMBER, accepts
 from coprlake.testing.torture.answers.plain_rows import Moment, Pairs, Row, Unordered, leaves_in, texts_in
 
+_NOT_SEARCHED: Final = (TIMESTAMP, SOURCE, LOGLEVEL)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -44,7 +46,8 @@ def answer(predicate: Predicate, row: Row) -> bool | None:
         return None if inner is None else not inner
     if isinstance(predicate, Exists) and predicate.field != ALL_FIELDS and reached_in(row, predicate.field):
         return True  # even for a list without elements
-    answers = [_on_value(predicate, value) for value in values_of(row, predicate.field)]
+    on_value = _on_written if predicate.field == ANY_VALUE else _on_value
+    answers = [on_value(predicate, value) for value in values_of(row, predicate.field)]
     return True if True in answers else (None if None in answers else False)
 
 
@@ -62,6 +65,8 @@ def values_of(row: Row, field: str) -> list[Any]:
     """The values of the field in the row: one, any number if they are nested, or all values for all fields."""
     if field == ALL_FIELDS:
         return [text for value in row.values() for text in texts_in(value)]
+    if field == ANY_VALUE:
+        return [value for name, column in row.items() for value in _searched(name, column)]
     reached = reached_in(row, field)
     if reached:
         return [leaf for value in reached for leaf in leaves_in(value)]
@@ -70,6 +75,17 @@ def values_of(row: Row, field: str) -> list[Any]:
         return []
     first = [value for key, value in attributes if key == field.encode()][:1]
     return [value for value in first if value is not None]
+
+
+def _searched(name: str, column: Any) -> list[Any]:
+    """The values in a column that a plain search looks at."""
+    if name == ATTRIBUTES and isinstance(column, Pairs):
+        return [
+            value for key, value in column if key.decode(errors="replace") not in _NOT_SEARCHED and value is not None
+        ]
+    if name in _NOT_SEARCHED or (name == DAY and not isinstance(column, bytes)):
+        return []
+    return [value for value in leaves_in(column) if not isinstance(value, Moment | Unordered)]
 
 
 def reached_in(row: Row, field: str) -> list[Any]:
@@ -114,6 +130,15 @@ def _on_value(predicate: Leaf, value: Any) -> bool | None:
     if isinstance(predicate, OneOf):
         return any(_compares(value, "==", sought) for sought in predicate.values)
     return False
+
+
+def _on_written(predicate: Leaf, value: Any) -> bool | None:
+    """The same for numbers and booleans as text; how Arrow writes a fraction is not defined here."""
+    if isinstance(value, bytes) or isinstance(predicate, Compare | Equals | OneOf | Exists):
+        return _on_value(predicate, value)
+    if isinstance(value, int):
+        return accepts(predicate, str(value).lower())
+    return None
 
 
 def _is_utf8(text: bytes) -> bool:

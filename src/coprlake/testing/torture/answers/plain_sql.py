@@ -13,6 +13,7 @@ import duckdb
 
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
+    ANY_VALUE,
     And,
     Compare,
     Contains,
@@ -108,6 +109,8 @@ class PlainTable:
     def _leaf(self, leaf: Leaf) -> str:
         if leaf.field in self._hidden or (leaf.field == ALL_FIELDS and self._hidden):
             raise NoSqlError("a partition is not in the files")
+        if leaf.field == ANY_VALUE:
+            raise NoSqlError("numbers as text")
         if leaf.field == ALL_FIELDS:
             return self._anywhere(leaf)
         if leaf.field not in self.types and any(sign in leaf.field for sign in ".["):

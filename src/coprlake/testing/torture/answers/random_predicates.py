@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
+    ANY_VALUE,
     And,
     Compare,
     Contains,
@@ -53,8 +54,10 @@ class Known:
     def field(self, chance: random.Random) -> str:
         """A random field: often the content, or all fields, a key of the attributes, a path or any column."""
         kind = chance.random()
-        if kind < 0.3:
+        if kind < 0.15:
             return CONTENT
+        if kind < 0.3:
+            return ANY_VALUE
         if kind < 0.45:
             return ALL_FIELDS
         if kind < 0.6 and self.keys:
@@ -71,7 +74,11 @@ class Known:
             if not self.rows:
                 break
             row = chance.choice(self.rows)
-            texts = [] if field == ALL_FIELDS else [text for value in values_of(row, field) for text in texts_in(value)]
+            texts = (
+                []
+                if field in (ALL_FIELDS, ANY_VALUE)
+                else [text for value in values_of(row, field) for text in texts_in(value)]
+            )
             if not texts:
                 texts = [text for other in row.values() for text in texts_in(other)]
             if texts:
