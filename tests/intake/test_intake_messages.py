@@ -82,9 +82,11 @@ def naive_object(text: str, record: dict[str, Any]) -> Row:
         row["timestamp"] = STAMP_TIME
         del record["time"]
     if "level" in record:
-        row["loglevel"] = record.pop("level")
+        row["loglevel"] = record["level"]
     for key, value in record.items():
         row |= {f"{key}.{inner}": one for inner, one in value.items()} if isinstance(value, dict) else {key: value}
+    if "source" in row:
+        row["source_value"] = row["source"]  # as it is written, for plain searches
     return row
 
 

@@ -305,11 +305,12 @@ def test_ndjson_has_typed_columns(tmp_path: Path) -> None:
     assert report.without_timestamp == 1
     name = str(tmp_path / "rows.json")
     same = {"timestamp": STAMP, "source": name}
+    assert (rows[0].pop("level"), rows[1].pop("lvl")) == ("warning", "err"), "levels stay as they are written too"
     assert rows[0] == {**same, "loglevel": "WARN", "content": "one", "http.status": 200, "http.ok": True}
     assert rows[1].pop("tags") == '["a",1.5]'
     assert rows[1] == {**same, "loglevel": "ERROR", "content": "two", "ms": 1.5, "day_seen": "2024-05-06 07:08:09"}
     assert rows[2]["content"] == "three"
-    assert rows[2]["source"] == "s3"
+    assert (rows[2]["source"], rows[2]["source_value"]) == ("s3", "s3")
     assert rows[2]["day_value"] == 5
     assert rows[3]["timestamp_value"] == "yesterday"
     assert rows[3]["x.y.z.a.b"] == '{"c":1}'
@@ -423,6 +424,7 @@ def test_csv(tmp_path: Path) -> None:
     rows, report = read(path)
     assert report.formats == {"csv": 1}
     same = {"timestamp": STAMP, "source": str(path)}
+    assert rows[0].pop("Level") == "warn"
     assert rows[0] == {**same, "loglevel": "WARN", "content": "a;b\nc", "Code": "7", "Zip": "007", "Flag": True}
     assert rows[2]["content"] == "too;few"
     assert rows[3]["content"] == "1714979289;x;;nine;1;true"
@@ -469,7 +471,7 @@ def test_parquet(tmp_path: Path) -> None:
     rows, report = read(path)
     assert rows[0] == {
         "timestamp": STAMP, "source": str(path), "loglevel": "ERROR", "content": "text", "count": 1,
-        "nested.a": "[1,2]", "bytes": "ok",
+        "nested.a": "[1,2]", "bytes": "ok", "severity": "Error",
     }  # fmt: skip
     assert json.loads(rows[1]["content"]) == {"count": 2, "bytes": "\ufffd"}
     assert report.bytes_read == path.stat().st_size

@@ -67,7 +67,7 @@ def test_files_of_others_are_indexed_and_searched_as_they_are(tmp_path: Path) ->
     pq.write_table(odd_records(), tmp_path / "a.parquet", row_group_size=1)
     table = open_table(tmp_path)
     for _ in range(2):
-        assert table.search(contains("ab")).count() == 1
+        assert table.search(contains("ab", "content")).count() == 1
         assert table.search(contains("value", ALL_FIELDS)).count() == 1
         assert table.search(equals("key", "ab\udcffcd")).count() == 1  # as an argument of a command has such bytes
         assert table.search(equals("ab\udcffcd", "value")).count() == 1

@@ -257,9 +257,9 @@ _OPTIONS = [
         "fields",
         multiple=True,
         metavar="NAME",
-        help="Search this column or attribute instead of the content. Repeat to search several.",
+        help="Search this column or attribute instead of every value of a record. Repeat to search several.",
     ),
-    click.option("--all-fields", is_flag=True, help="Search all text of a record."),
+    click.option("--all-fields", is_flag=True, help="Search all text of a record, its source and level too."),
     click.option(
         "--where",
         "conditions",

@@ -44,7 +44,7 @@ def written(column: pa.Array) -> Iterator[pa.Array]:
 
     A float that is a whole number is written with and without a point, since a log may have had either.
     """
-    if pa.types.is_dictionary(column.type):
+    if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
     if pa.types.is_float16(column.type):
         column = column.cast(pa.float32())
@@ -65,7 +65,7 @@ def record_values(name: str, column: pa.Array) -> Iterator[Values]:
     if not is_searched(name, column.type):
         return
     column = plain(column)
-    if is_attribute_map(name, column.type):
+    if isinstance(column, pa.MapArray) and is_attribute_map(name, column.type):
         yield Values(*Attributes(column).values_beside(NOT_SEARCHED))
         return
     for array, rows in leaves(whole(column)):
