@@ -1,6 +1,8 @@
 """Default values, with their units and the reason for each."""
 
+import os
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
 BATCH_BYTES: Final = 512 * 1024
@@ -65,3 +67,12 @@ WRITER_MEMORY_BYTES: Final = 160 * 1024 * 1024
 
 VACUUM_HOURS: Final = 168
 """`vacuum` removes files that left the table longer ago than this: a week, the default of Delta Lake."""
+
+
+def cache_folder() -> Path:
+    """Where fetched and computed files are kept: COPRLAKE_CACHE, or ``coprlake`` in the user's cache folder."""
+    if named := os.environ.get("COPRLAKE_CACHE"):
+        return Path(named).expanduser()
+    import platformdirs
+
+    return platformdirs.user_cache_path("coprlake")

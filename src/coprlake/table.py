@@ -120,14 +120,6 @@ def table_exists(uri: str | os.PathLike[str]) -> bool:
     return True
 
 
-def verify_log(uri: str | os.PathLike[str]) -> "verifying.VerifyReport":
-    """What is wrong with the log of a table; also of one that cannot be opened because of it."""
-    from coprlake.storage.log.log_checking import log_problems
-    from coprlake.storage.verifying import VerifyReport
-
-    return VerifyReport(log_problems=[str(problem) for problem in log_problems(Folder.of(uri))])
-
-
 class Table(Shortcuts):
     """A table of logs. Searches see the newest version, and what writers of this object have not committed yet."""
 

@@ -15,7 +15,8 @@ from coprlake.errors import StorageError, UnreadableTableError
 from coprlake.files import Folder
 from coprlake.predicate.predicates import OneOf
 from coprlake.storage.log.delta_log import DeltaLog
-from coprlake.table import create_table, open_table, verify_log
+from coprlake.storage.verifying import verify_log
+from coprlake.table import create_table, open_table
 from coprlake.testing.chosen_faults import ROWS, SMALL, files_of, ids, new_table, record
 
 COMMITS = 3

@@ -4,17 +4,16 @@ No step here is recursive: ten thousand parentheses end in an error, not in a fu
 """
 
 import re
-from functools import lru_cache
-from importlib import resources
 from typing import Any, Final, Literal
 
-from lark import Lark, Token, UnexpectedInput, v_args
+from lark import Token, UnexpectedInput, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken, VisitError
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
 from coprlake.errors import QueryError
 from coprlake.language import syntax
+from coprlake.language.grammar_tables import parser
 from coprlake.language.syntax import Argument, Expression, Span
 
 MOST_CHARACTERS: Final = 200_000
@@ -72,7 +71,7 @@ def parse(text: str) -> syntax.Pipeline:
     if not text.strip():
         raise QueryError("the query is empty; begin with fetch logs, or data record(a=1)")
     try:
-        return _Builder().transform(_parser().parse(text))
+        return _Builder().transform(parser().parse(text))
     except UnexpectedInput as error:
         raise _unexpected(text, error) from None
     except VisitError as error:
@@ -87,7 +86,7 @@ def is_complete(text: str) -> bool:
     if len(text) > MOST_CHARACTERS or not text.strip():
         return True
     try:
-        _parser().parse(text)
+        parser().parse(text)
     except UnexpectedInput as error:
         start, _ = _place(text, error)
         return not _is_at_end(text, start) and _unclosed(text, start) is None
@@ -153,18 +152,6 @@ def _listed(expected: set[str]) -> str:
     words += sorted({_WORDS[name] for name in expected if name in _WORDS})
     words = words or ["something else"]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-@lru_cache(maxsize=1)
-def _parser() -> Lark:
-    grammar = resources.files("coprlake.language").joinpath("grammar.lark").read_text("utf-8")
-    return Lark(
-        grammar,
-        parser="lalr",
-        lexer="contextual",
-        propagate_positions=True,
-        maybe_placeholders=False,
-    )
 
 
 def _span(meta: Meta) -> Span:

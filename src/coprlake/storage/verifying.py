@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from coprlake.errors import CoprlakeError
+from coprlake.files import Folder
 from coprlake.segment.batch_indexing import BatchIndexer
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.sidecar import UNINDEXED
+from coprlake.storage.log.log_checking import log_problems
 from coprlake.storage.progress import Progress
 from coprlake.summary import Report
 
@@ -33,6 +36,11 @@ class VerifyReport(Report):
 
     def _facts(self) -> Mapping[str, Any]:
         return {"is_sound": self.is_sound} | dict(super()._facts())
+
+
+def verify_log(uri: str | PathLike[str]) -> VerifyReport:
+    """What is wrong with the log of a table; also of one that cannot be opened because of it."""
+    return VerifyReport(log_problems=[str(problem) for problem in log_problems(Folder.of(uri))])
 
 
 def verify(segments: Sequence[SealedSegment], *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:

@@ -16,8 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, cast
 
+from coprlake.config import cache_folder
 from coprlake.errors import StorageError, UsageError
-from coprlake.spark.runtime.jars import cache_folder, fetch
+from coprlake.spark.runtime.jars import fetch
 from coprlake.spark.runtime.java import java_executable
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ Message: TypeAlias = bytes | tuple[bytes | None, bytes | None] | None
 
 
 def broker_jars(cache: Path | None = None) -> list[Path]:
-    """The jar files of the broker, fetched once and kept in `coprlake.spark.runtime.jars.cache_folder`."""
+    """The jar files of the broker, fetched once and kept in `coprlake.config.cache_folder`."""
     root = cache_folder() if cache is None else cache
     return fetch(KAFKA, root / f"kafka-{KAFKA[0].rpartition(':')[2]}", transitive=True)
 

@@ -25,7 +25,7 @@ def verify(ctx: click.Context, table: str, deep: bool, as_json: bool) -> None:
     """Check each data file against the log, and each index file against its checksums and its data file."""
     from coprlake.cli.options.table_argument import opened, total_bytes
     from coprlake.errors import UnreadableTableError
-    from coprlake.table import verify_log
+    from coprlake.storage.verifying import verify_log
 
     try:
         opened_table = opened(table)

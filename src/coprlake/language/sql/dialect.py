@@ -4,13 +4,11 @@ SQL is built as a tree, never as text. Function calls are spelled here with the 
 translated behind our back.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.dialects.spark import Spark
 
 from coprlake.language.functions.array_functions import ArrayFunction
 from coprlake.language.sql.sql_text import rendered
@@ -23,7 +21,6 @@ _CARRIED: Final = {
     "timestamp": "BIGINT",
     "duration": "BIGINT",
 }
-_SAFE = re.compile(r"[A-Za-z0-9 _.,:;/<>=!@#%&*()+|~^?\[\]{}-]*")
 
 
 def simple_type(name: str) -> exp.DataType:
@@ -299,24 +296,6 @@ class DuckDialect(Dialect):
         return self.call("range", count)
 
 
-class _SparkGenerator(Spark.Generator):  # type: ignore[misc, valid-type]
-    def trycast_sql(self, expression: exp.TryCast) -> str:
-        return f"TRY_CAST({self.sql(expression, 'this')} AS {self.sql(expression, 'to')})"
-
-    def literal_sql(self, expression: exp.Literal) -> str:
-        """Every sign that could mean something to anybody is spelled by its number; ``${`` too means something."""
-        if not expression.is_string:
-            return super().literal_sql(expression)
-        return "'" + "".join(map(_spelled, str(expression.this))) + "'"
-
-
-def _spelled(sign: str) -> str:
-    if _SAFE.fullmatch(sign):
-        return sign
-    number = ord(sign)
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
-
-
 class SparkDialect(Dialect):
     """Spark."""
 
@@ -324,7 +303,9 @@ class SparkDialect(Dialect):
 
     def render(self, tree: exp.Expression, *, pretty: bool = False) -> str:
         """The text of the SQL."""
-        return rendered(_SparkGenerator(dialect="spark", identify=True, pretty=pretty, comments=False), tree)
+        from coprlake.language.sql.spark_text import SparkGenerator  # loads sqlglot's Spark, which DuckDB does not need
+
+        return rendered(SparkGenerator(dialect="spark", identify=True, pretty=pretty, comments=False), tree)
 
     def quotient(self, left: exp.Expression, right: exp.Expression) -> exp.Expression:
         """Whole numbers, rounded to zero."""

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import quoteattr
 
-import platformdirs
-
+from coprlake.config import cache_folder
 from coprlake.errors import NotFoundError, StorageError, UsageError
 from coprlake.extras import require_spark
 from coprlake.spark.runtime.java import java_executable
@@ -51,13 +50,6 @@ _ADVICE: Final = (
     "'-Dhttps.proxyHost=HOST -Dhttps.proxyPort=PORT'), or name the jar files with --jars"
 )
 _log: Final = logging.getLogger(__name__)
-
-
-def cache_folder() -> Path:
-    """Where fetched files are kept: COPRLAKE_CACHE, or ``coprlake`` in the user's cache folder."""
-    if named := os.environ.get("COPRLAKE_CACHE"):
-        return Path(named).expanduser()
-    return platformdirs.user_cache_path("coprlake")
 
 
 def connector_jars(cache: Path | None = None) -> list[Path]:

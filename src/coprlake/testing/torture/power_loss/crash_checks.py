@@ -8,8 +8,8 @@ from typing import Any
 from coprlake.errors import CoprlakeError, NotFoundError
 from coprlake.predicate.predicates import Term
 from coprlake.segment.sidecar import sidecar_name
-from coprlake.storage.verifying import VerifyReport
-from coprlake.table import Table, create_table, open_table, verify_log
+from coprlake.storage.verifying import VerifyReport, verify_log
+from coprlake.table import Table, create_table, open_table
 from coprlake.testing.torture.power_loss.crash_jobs import record_of, stream_batch
 
 NEXT = (700, 701)
