@@ -13,8 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from coprlake.config import cache_folder
 from coprlake.errors import StorageError, UsageError
-from coprlake.spark.runtime.jars import cache_folder, fetch
+from coprlake.spark.runtime.jars import fetch
 from coprlake.spark.runtime.java import java_executable
 
 VERSION: Final = "9.12.3"

@@ -26,6 +26,7 @@ from coprlake.records import DAY, SCHEMA
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.sidecar import IndexPlan
 from coprlake.shortcuts import Shortcuts
+from coprlake.storage import information
 from coprlake.storage.conforming import lake_type
 from coprlake.storage.log import features
 from coprlake.storage.log.delta_log import DeltaLog
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from coprlake.query.limits import Limits
     from coprlake.query.querying import Query
     from coprlake.segment.mutable import SegmentOptions
-    from coprlake.storage import deleting, indexing, information, optimizing, vacuuming, verifying
+    from coprlake.storage import deleting, indexing, optimizing, vacuuming, verifying
     from coprlake.storage.progress import Progress
     from coprlake.storage.segmenter import TableShape
     from coprlake.storage.writer import TableWriter, WriteReport
@@ -132,13 +133,9 @@ class Table(Shortcuts):
         self._watch = LogWatch(log.folder) if isinstance(log, DeltaLog) else None
 
     def _facts(self) -> Mapping[str, Any]:
-        from coprlake.storage import information
-
         return information.known_facts(self.uri, self._snapshot)
 
     def _details(self) -> Mapping[str, Any]:
-        from coprlake.storage import information
-
         return information.known_details(self.uri, self._snapshot)
 
     @property
@@ -338,10 +335,8 @@ class Table(Shortcuts):
             options=SearchOptions(use_sketches=use_sketches, strict=True),
         )
 
-    def info(self) -> "information.TableInfo":
+    def info(self) -> information.TableInfo:
         """Segments, records, and bytes by part."""
-        from coprlake.storage import information
-
         snapshot = self.snapshot()
         columns = {field.name: str(field.type) for field in snapshot.schema}
         rules = self._log.configuration.get(RULES_PROPERTY, RULES)

@@ -58,7 +58,13 @@ def test_a_damaged_cache_is_replaced(damage: str, cache: Path) -> None:
     flipped = bytearray(data)
     flipped[len(data) // 2] ^= 1
     other = hashlib.sha256(b"[1]").hexdigest().encode() + b"\n[1]"
-    damaged = {"empty": b"", "cut": data[:-9], "flipped": flipped, "other data": other, "not marshal": b"x\ny"}
+    damaged: dict[str, bytes | bytearray] = {
+        "empty": b"",
+        "cut": data[:-9],
+        "flipped": flipped,
+        "other data": other,
+        "not marshal": b"x\ny",
+    }
     kept.unlink()
     if damage == "folder":
         kept.mkdir()

@@ -44,7 +44,7 @@ def _kept(name: str) -> Lark | None:
         if hashlib.sha256(data).hexdigest().encode() != digest:
             return None
         tables, memo = marshal.loads(data)
-        found: Lark = Lark._load_from_dict(tables, memo)
+        found: Lark = Lark._load_from_dict(tables, memo)  # type: ignore[no-untyped-call]
     except Exception:  # whatever is wrong with it: the grammar is there
         return None
     return found
