@@ -209,6 +209,7 @@ def spark_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def with_spark(*arguments: Any, **given: Any) -> Any:
         own = {name: given.pop(name) for name in _SPARK_ONLY}
+        require_spark()
         return function(*arguments, engine=Engine("spark", **own), **given)
 
     return _decorated(with_spark, _SPARK_OPTIONS)
@@ -264,6 +265,8 @@ def _chosen(name: str, own: dict[str, Any], default: str) -> Engine:
     given = [option for key, option in _SPARK_ONLY.items() if source(key) == ParameterSource.COMMANDLINE]
     if given and name in _IN_PROCESS:
         raise click.UsageError(f"{given[0]} has no effect with --engine {name}")
+    if given or name == "spark":
+        require_spark()
     if name != AUTO:
         return Engine(name, **own)
     if given:
