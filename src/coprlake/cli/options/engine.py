@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from coprlake.extras import require_spark
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
