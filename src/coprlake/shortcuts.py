@@ -1,18 +1,30 @@
 """What people ask a table for most often, in one word."""
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from coprlake.errors import CoprlakeError
 from coprlake.summary import Summarized
 
 if TYPE_CHECKING:
     from coprlake.query.searching import Search
+    from coprlake.storage.snapshot import Snapshot
 
 
 class Shortcuts(Summarized, ABC):
     """A base of `coprlake.table.Table`: calls that only combine others of it."""
+
+    @property
+    @abstractmethod
+    def uri(self) -> str:
+        """Where the table is."""
+
+    @abstractmethod
+    def snapshot(self) -> "Snapshot":
+        """The segments of the newest version."""
 
     @property
     @abstractmethod
@@ -22,6 +34,27 @@ class Shortcuts(Summarized, ABC):
     @abstractmethod
     def search(self) -> "Search":
         """All records."""
+
+    def _facts(self) -> Mapping[str, Any]:
+        return self._known("known_facts")
+
+    def _details(self) -> Mapping[str, Any]:
+        return self._known("known_details")
+
+    def _known(self, what: str) -> Mapping[str, Any]:
+        """Facts of the newest version; only the place if it cannot be read any more, because a repr must not fail."""
+        from coprlake.storage import information
+
+        try:
+            found: Mapping[str, Any] = getattr(information, what)(self.uri, self.snapshot())
+        except CoprlakeError:
+            return {"uri": self.uri}
+        return found
+
+    @property
+    def version(self) -> int:
+        """The newest version."""
+        return self.snapshot().version
 
     @property
     def columns(self) -> list[str]:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from coprlake.segment.mutable import SegmentOptions
     from coprlake.storage import deleting, indexing, optimizing, vacuuming, verifying
     from coprlake.storage.progress import Progress
+    from coprlake.storage.repartitioning import Partitions
     from coprlake.storage.segmenter import TableShape
     from coprlake.storage.writer import TableWriter, WriteReport
 
@@ -132,21 +133,10 @@ class Table(Shortcuts):
         self._log_state: int | None = None
         self._watch = LogWatch(log.folder) if isinstance(log, DeltaLog) else None
 
-    def _facts(self) -> Mapping[str, Any]:
-        return information.known_facts(self.uri, self._snapshot)
-
-    def _details(self) -> Mapping[str, Any]:
-        return information.known_details(self.uri, self._snapshot)
-
     @property
     def uri(self) -> str:
         """Where the table is."""
         return self._log.folder.uri
-
-    @property
-    def version(self) -> int:
-        """The version that was last looked at."""
-        return self._snapshot.version
 
     @property
     def schema(self) -> pa.Schema:
@@ -350,14 +340,19 @@ class Table(Shortcuts):
         target_bytes: int = OPTIMIZED_SEGMENT_BYTES,
         level: int = OPTIMIZED_LEVEL,
         full: bool = False,
+        repartition: "Partitions | None" = None,
         progress: "Progress | None" = None,
     ) -> "optimizing.OptimizeReport":
-        """Merge small segments; see `coprlake.storage.optimizing.optimize`."""
-        from coprlake.storage import optimizing
+        """Merge small segments, neighbours in time; see `coprlake.storage.optimizing.optimize`.
 
-        return optimizing.optimize(
+        With `repartition`, ``none`` or ``day``, rewrite all of them for these partitions, in one commit.
+        """
+        from coprlake.storage.repartitioning import optimize_or_repartition
+
+        return optimize_or_repartition(
             self._delta_log("optimize"),
-            self.snapshot(),
+            self.snapshot,
+            repartition,
             target_bytes=target_bytes,
             level=level,
             full=full,

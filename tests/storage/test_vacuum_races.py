@@ -1,13 +1,15 @@
 """A vacuum takes no file away from a commit that is being made, however short its retention is."""
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from coprlake.errors import ConflictError, StorageError
 from coprlake.files import Folder
-from coprlake.storage.log import turns
+from coprlake.storage.log import delta_log, turns
+from coprlake.storage.log.actions import NewFile, check_written
 from coprlake.storage.log.delta_log import DeltaLog
 from coprlake.storage.log.refusals import cause_of
 from coprlake.table import create_table, open_table
@@ -19,17 +21,17 @@ def test_a_vacuum_between_the_check_and_the_commit_waits(tmp_path: Path, monkeyp
     """Before, it removed the files in between, and the commit named files that were gone."""
     table = create_table(tmp_path / "table", schema=ID)
     table.append([record(0)])
-    check = DeltaLog._check_written
+    check = check_written
     vacuums = []
 
-    def check_and_meet_a_vacuum(self: DeltaLog, add: object) -> None:
-        check(self, add)  # type: ignore[arg-type]
+    def check_and_meet_a_vacuum(folder: Folder, add: Sequence[NewFile]) -> None:
+        check(folder, add)
         vacuum = threading.Thread(target=lambda: open_table(tmp_path / "table").vacuum(retention_hours=0))
         vacuum.start()
         vacuum.join(1)
         vacuums.append(vacuum)
 
-    monkeypatch.setattr(DeltaLog, "_check_written", check_and_meet_a_vacuum)
+    monkeypatch.setattr(delta_log, "check_written", check_and_meet_a_vacuum)
     table.append([record(1)])
     monkeypatch.undo()
     assert vacuums

@@ -1,6 +1,7 @@
 """Merging sealed sketches without tokenizing again (paper 4.3)."""
 
 import numpy as np
+import numpy.typing as npt
 
 from coprlake.config import FULL_SIGNATURE_BITS, POSTING_LIMIT
 from coprlake.errors import UsageError
@@ -23,11 +24,12 @@ def add_sealed(
     *,
     posting_base: int = 0,
     posting_map: I64Array | None = None,
+    is_verified: bool = False,
 ) -> bool:
     """Add all tokens and postings of `source` to `target`, with `posting_base` added to every posting.
 
-    With a `posting_map`, posting ``p`` becomes ``posting_map[p]`` first; the map never decreases, so several small
-    batches may become one.
+    With a `posting_map`, posting ``p`` becomes ``posting_map[p]`` first, in any order; several small batches may become
+    one. `is_verified` says that `source.verify` was called before.
 
     Each distinct list of the source is added once, with all the tokens that have it. Returns False if the target
     reached its memory limit; then it holds only a part and should not be used.
@@ -49,7 +51,8 @@ def add_sealed(
             f"{source.file}: {source.posting_count} postings from {posting_base} on do not fit below {POSTING_LIMIT}; "
             "merge fewer sketches"
         )
-    source.verify()  # damage must not get into a sound file
+    if not is_verified:
+        source.verify()  # damage must not get into a sound file
     fingerprints, ranks = source.tokens()
     token_starts = np.zeros(source.list_count + 1, np.int64)
     np.cumsum(np.bincount(ranks, minlength=source.list_count), out=token_starts[1:])
@@ -72,20 +75,29 @@ def add_sealed(
 
 def _checked_map(posting_map: I64Array, source: SealedSketch) -> I64Array:
     posting_map = np.ascontiguousarray(posting_map, np.int64)
-    if len(posting_map) < source.posting_count or (np.diff(posting_map) < 0).any() or (posting_map < 0).any():
-        raise UsageError(f"{source.file}: the map must cover all {source.posting_count} postings and never decrease")
+    if len(posting_map) < source.posting_count or (posting_map < 0).any():
+        raise UsageError(f"{source.file}: the map must give a number to each of the {source.posting_count} postings")
     return posting_map
 
 
 def _last_posting(source: SealedSketch, posting_map: I64Array | None) -> int:
-    last = source.posting_count - 1
-    return last if posting_map is None else int(posting_map[last])
+    return source.posting_count - 1 if posting_map is None else int(posting_map[: source.posting_count].max())
 
 
 def _mapped(postings: I64Array, starts: I64Array) -> tuple[U16Array, I64Array]:
-    """The lists without the duplicates that the map produced; each list stays ascending."""
+    """The lists in ascending order, without the duplicates that the map produced."""
+    if len(postings) > 1 and (np.diff(postings) < 0)[_inside_lists(starts)].any():
+        order = np.lexsort((postings, np.repeat(np.arange(len(starts) - 1), np.diff(starts))))
+        postings = postings[order]
     fresh = np.ones(len(postings), bool)
     fresh[1:] = postings[1:] != postings[:-1]
     fresh[starts[:-1]] = True  # the first of a list is not compared with the last of the one before
     counts = np.concatenate([[0], np.cumsum(fresh)])
     return postings[fresh].astype(np.uint16), counts[starts].astype(np.int64)
+
+
+def _inside_lists(starts: I64Array) -> npt.NDArray[np.bool_]:
+    """For each posting but the last, whether the next one is in the same list."""
+    inside = np.ones(int(starts[-1]) - 1, bool)
+    inside[starts[1:-1] - 1] = False
+    return inside

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from coprlake.config import OPTIMIZED_SEGMENT_BYTES
 from coprlake.segment.python_values import datetime_of
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import ALWAYS
@@ -31,7 +32,8 @@ class TableInfo(Report):
     index_bytes: int = 0
     index_bytes_by_part: dict[str, int] = field(default_factory=dict)
     tokens: int = 0
-    mergeable_segments: int = 0
+    mergeable_segments: int = 0  # those that `optimize` replaces with fewer
+    segments_unpartitioned: int = 0  # about how many `optimize --repartition none` leaves
     segments_by_rules: dict[str, int] = field(default_factory=dict)
     first_time: datetime | None = None
     last_time: datetime | None = None
@@ -57,6 +59,8 @@ class TableInfo(Report):
 
 def describe(info: TableInfo, segments: Sequence[SealedSegment]) -> TableInfo:
     """Fill in the sizes and counts; for a segment without a sidecar, only its data file counts."""
+    from coprlake.storage.optimizing import packed  # a search does not need it
+
     times = []
     for segment in segments:
         info.segments += 1
@@ -71,7 +75,6 @@ def describe(info: TableInfo, segments: Sequence[SealedSegment]) -> TableInfo:
         info.raw_bytes += described.raw_bytes
         info.rows += described.row_count if segment.entry.row_count is None else 0
         info.tokens += segment.sidecar.sketch.token_count
-        info.mergeable_segments += segment.sidecar.sketch.signature_bits == 32
         rules = described.plan.rules
         info.segments_by_rules[rules] = info.segments_by_rules.get(rules, 0) + 1
         info.index_bytes += segment.sidecar.file_bytes
@@ -79,11 +82,20 @@ def describe(info: TableInfo, segments: Sequence[SealedSegment]) -> TableInfo:
         parts["description"] = segment.sidecar.file_bytes - sum(parts.values())
         for part, size in parts.items():
             info.index_bytes_by_part[part] = info.index_bytes_by_part.get(part, 0) + size
-    known = [pair for pair in times if pair != ALWAYS]
+    info.mergeable_segments = len(mergeable_names(segments))
+    info.segments_unpartitioned = len(packed(segments, OPTIMIZED_SEGMENT_BYTES))
+    known = [pair for pair in times if pair[0] <= pair[1] and pair != ALWAYS]
     if known:
         info.first_time = datetime_of(min(first for first, _ in known))
         info.last_time = datetime_of(max(last for _, last in known))
     return info
+
+
+def mergeable_names(segments: Sequence[SealedSegment]) -> set[str]:
+    """The data files that `optimize`, with its defaults, replaces with fewer ones."""
+    from coprlake.storage.optimizing import groups_to_merge
+
+    return {segment.name for group in groups_to_merge(segments) for segment in group}
 
 
 def known_facts(uri: str, snapshot: Snapshot) -> dict[str, Any]:

@@ -1,51 +1,35 @@
-"""Merges small segments into large ones: sketches without reading the logs, data with stronger compression."""
+"""Merges small segments into large ones, in order of time, and says which ones there are to merge."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
 
-import numpy as np
-import pyarrow as pa
-
-from coprlake.config import (
-    BATCH_BYTES,
-    FULL_SIGNATURE_BITS,
-    MERGEABLE_BYTES,
-    OPTIMIZED_LEVEL,
-    OPTIMIZED_SEGMENT_BYTES,
-    POSTING_LIMIT,
-)
+from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES, POSTING_LIMIT
 from coprlake.deprecation import Renamed
-from coprlake.errors import FormatError
-from coprlake.files import Folder
-from coprlake.records import TIMESTAMP
-from coprlake.segment.assigner import record_bytes
-from coprlake.segment.batch_indexing import BatchIndexer, planned_kind, signature_bits
-from coprlake.segment.data_file import DataFileWriter, removals_noticed, storage_schema, written_bytes
+from coprlake.errors import ConflictError
 from coprlake.segment.mutable import SegmentReport
 from coprlake.segment.sealed import SealedSegment
-from coprlake.segment.searchable import ALWAYS, time_range
-from coprlake.segment.sidecar import (
-    UNINDEXED,
-    Description,
-    IndexPlan,
-    encode_sidecar,
-    joined_kinds,
-    joined_values,
-    sidecar_name,
-)
-from coprlake.sketch.merge import add_sealed
-from coprlake.sketch.mutable import MutableSketch
-from coprlake.sketch.sealing import encode
+from coprlake.segment.sidecar import IndexPlan
 from coprlake.storage.log.actions import NewFile
 from coprlake.storage.log.delta_log import DeltaLog
-from coprlake.storage.partitioning import fresh_name, log_text
+from coprlake.storage.merging import (
+    Group,
+    Merged,
+    estimated_raw_bytes,
+    layout_of,
+    merge,
+    opened_merged,
+    time_order,
+)
+from coprlake.storage.partitioning import log_text
 from coprlake.storage.progress import Progress
-from coprlake.storage.segmenter import remove_segment
 from coprlake.storage.snapshot import Snapshot
 from coprlake.summary import Report
-from coprlake.tokens.profile import NOT_TOGETHER
+
+COMMIT_BYTES = 256 * 1024 * 1024
+COMMIT_SECONDS = 30
+"""Merged segments are committed together until they have so much raw text, or took so long: a commit costs as much as
+merging several small segments, and a conflict or a crash should lose little work."""
 
 
 @dataclass(repr=False)
@@ -71,32 +55,99 @@ class OptimizeReport(Report):
     sketch_bytes_before = Renamed("index_bytes_before")
     sketch_bytes_after = Renamed("index_bytes_after")
 
+    def add(self, gone: Sequence[SealedSegment], merged: Sequence[Merged]) -> None:
+        """Count segments that were replaced with others."""
+        self.merged += len(gone)
+        self.written += len(merged)
+        self.segments_after -= len(gone) - len(merged)
+        self.tokenized_again += sum(one.tokenized_again for one in merged)
+        self.data_bytes_before += sum(segment.entry.data_bytes for segment in gone)
+        self.data_bytes_after += sum(one.sealed.data_bytes for one in merged)
+        self.index_bytes_before += sum(segment.sidecar.file_bytes for segment in gone if segment.sidecar)
+        self.index_bytes_after += sum(one.sealed.index_bytes for one in merged)
+        self.segments += [one.sealed for one in merged]
 
-def estimated_raw_bytes(segment: SealedSegment) -> int:
-    """The raw size of a segment; without a sidecar, eight times the size of its data file."""
-    return segment.sidecar.description.raw_bytes if segment.sidecar else 8 * segment.entry.data_bytes
+    def followed_by(self, other: "OptimizeReport") -> "OptimizeReport":
+        """Both reports as one, where `other` began with what this one left."""
+        self.version = self.version if other.version is None else other.version
+        self.segments_after = other.segments_after
+        for name in ("merged", "written", "tokenized_again", "conflicts", "seconds"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("data_bytes", "index_bytes"):
+            gained = getattr(other, f"{name}_after") - getattr(other, f"{name}_before")
+            setattr(self, f"{name}_after", getattr(self, f"{name}_after") + gained)
+        self.segments += other.segments
+        return self
 
 
-def groups_to_merge(segments: Sequence[SealedSegment], target_bytes: int, *, full: bool) -> list[list[SealedSegment]]:
-    """Groups of consecutive segments of one partition that together have about the target size."""
+def groups_to_merge(
+    segments: Iterable[SealedSegment], target_bytes: int = OPTIMIZED_SEGMENT_BYTES, *, full: bool = False
+) -> list[list[SealedSegment]]:
+    """Groups of segments of one partition, next to each other in time, that together have about the target size.
+
+    Without partitions, what is left has at most one segment smaller than half the target: a group ends when the next
+    small segment would make it too large.
+
+    Args:
+        segments: those of a table.
+        target_bytes: the raw size of a merged segment; segments of half of it are large enough.
+        full: take every segment, also those that are large enough.
+    """
     by_partition: dict[tuple[tuple[str, object], ...], list[SealedSegment]] = {}
     for segment in segments:
         if full or estimated_raw_bytes(segment) < target_bytes // 2:
             by_partition.setdefault(tuple(segment.entry.partition.items()), []).append(segment)
-    groups = []
-    for members in by_partition.values():
-        group: list[SealedSegment] = []
-        size = batches = 0
-        for segment in sorted(members, key=lambda member: member.name):  # in the order of writing
-            own = estimated_raw_bytes(segment)
-            if group and (size + own > target_bytes or batches + segment.batch_count > POSTING_LIMIT):
-                groups.append(group)
-                group, size, batches = [], 0, 0
-            group.append(segment)
-            size += own
-            batches += segment.batch_count
-        groups.append(group)
-    return [group for group in groups if len(group) > 1 or (full and group)]
+    groups = [group for members in by_partition.values() for group in packed(members, target_bytes)]
+    return [group for group in groups if full or len(group) > 1]
+
+
+def packed(segments: Iterable[SealedSegment], target_bytes: int) -> list[list[SealedSegment]]:
+    """All segments in order of time, in groups of about the target size."""
+    groups: list[list[SealedSegment]] = []
+    size = batches = 0
+    for segment in sorted(segments, key=time_order):
+        own = estimated_raw_bytes(segment)
+        if not groups or size + own > target_bytes or batches + segment.batch_count > POSTING_LIMIT:
+            groups.append([])
+            size = batches = 0
+        groups[-1].append(segment)
+        size += own
+        batches += segment.batch_count
+    return groups
+
+
+class MergePlan:
+    """What is left to merge while segments of a table are replaced with merged ones.
+
+    A merged segment has fewer batches than its parts, so it may fit to another one where they did not: `groups` is
+    asked until it has none. Segments that others append meanwhile are left for the next time.
+
+    Args:
+        segments: those of the table.
+        target_bytes: see `groups_to_merge`.
+        full: rewrite every segment once.
+    """
+
+    def __init__(self, segments: Iterable[SealedSegment], target_bytes: int, *, full: bool) -> None:
+        self._segments = {segment.name: segment for segment in segments}
+        self._target_bytes = target_bytes
+        self._full = full
+
+    def groups(self) -> list[list[SealedSegment]]:
+        """The groups to merge next."""
+        found = groups_to_merge(self._segments.values(), self._target_bytes, full=self._full)
+        self._full = False
+        return found
+
+    def drop(self, group: Group) -> None:
+        """Forget segments that are not in the table any more, or that somebody else has changed."""
+        for segment in group:
+            self._segments.pop(segment.name, None)
+
+    def replace(self, group: Group, segment: SealedSegment) -> None:
+        """Note that a group has become one segment."""
+        self.drop(group)
+        self._segments[segment.name] = segment
 
 
 def optimize(
@@ -109,7 +160,9 @@ def optimize(
     plan: IndexPlan | None = None,
     progress: Progress | None = None,
 ) -> OptimizeReport:
-    """Merge small segments of each partition; one commit per merged segment, so that a conflict loses little work.
+    """Merge small segments of each partition, neighbours in time; afterwards `groups_to_merge` finds nothing.
+
+    Segments that another writer changes meanwhile are left as they are and counted as conflicts.
 
     Args:
         log: the table's log.
@@ -120,62 +173,77 @@ def optimize(
         plan: how to index segments that have to be tokenized again, because they keep no whole fingerprints or
             were indexed with other rules.
         progress: see `Progress`.
-
-    Raises:
-        ConflictError: another writer rewrote the same segments; earlier merges stay.
     """
     started = time.perf_counter()
     report = OptimizeReport(segments_before=len(snapshot.segments), segments_after=len(snapshot.segments))
-    for group in groups_to_merge(snapshot.segments, target_bytes, full=full):
-        merged = merge(log.folder, log.partition_by, group, level, plan or IndexPlan(), full=full, progress=progress)
-        try:
-            commit_merged(log, [(group, merged)], report)
-        except BaseException:
-            log.discard([merged.sealed.name])
-            raise
+    index_plan = plan or IndexPlan()
+
+    def merged_one(group: Group) -> Merged:
+        layout = layout_of(log.partition_by, group)
+        return merge(log.folder, layout, group, level, index_plan, full=full, progress=progress)
+
+    left = MergePlan(snapshot.segments, target_bytes, full=full)
+    while groups := left.groups():
+        _merge_all(log, groups, merged_one, left, report)
     report.seconds = time.perf_counter() - started
     return report
 
 
-Group: TypeAlias = Sequence[SealedSegment]
-
-
-class Merged(NamedTuple):
-    """A segment that is written but not committed."""
-
-    sealed: SegmentReport
-    tokenized_again: int
-
-
-def merge(
-    folder: Folder,
-    partition_by: Sequence[str],
-    group: Sequence[SealedSegment],
-    level: int,
-    plan: IndexPlan,
-    *,
-    full: bool,
-    progress: Progress | None = None,
-) -> Merged:
-    """Write one segment from several of a partition; leaves nothing behind if that fails."""
-    name = _name_beside(partition_by, group[0])
-    merger = None
+def _merge_all(
+    log: DeltaLog,
+    groups: Sequence[Group],
+    merged_one: Callable[[Group], Merged],
+    left: MergePlan,
+    report: OptimizeReport,
+) -> None:
+    """Merge all groups, with a commit now and then."""
+    waiting: list[tuple[Group, Merged]] = []
+    size, began = 0, time.monotonic()
     try:
-        merger = SegmentMerger(folder, name, group, level=level, full=full, plan=plan)
-        return Merged(merger.run(progress), merger.tokenized_again)
+        for group in groups:
+            merged = merged_one(group)
+            waiting.append((group, merged))
+            size += merged.sealed.raw_bytes
+            if size >= COMMIT_BYTES or time.monotonic() - began >= COMMIT_SECONDS:
+                due, waiting = waiting, []
+                commit_groups(log, due, left, report)
+                size, began = 0, time.monotonic()
     except BaseException:
-        if merger is not None:
-            merger.close()
-        remove_segment(folder, name)
+        log.discard([merged.sealed.name for _, merged in waiting])
+        raise
+    if waiting:
+        commit_groups(log, waiting, left, report)
+
+
+def commit_groups(
+    log: DeltaLog, all_merged: Sequence[tuple[Group, Merged]], left: MergePlan, report: OptimizeReport
+) -> None:
+    """Replace groups with the segments merged from them, all at once; one by one if others changed some of them.
+
+    Groups that others changed are counted as conflicts. Removes the files that did not join the table.
+    """
+    try:
+        _commit_merged(log, all_merged, left, report)
+    except ConflictError:
+        if len(all_merged) == 1:
+            report.conflicts += 1
+            left.drop(all_merged[0][0])
+            log.discard([one.sealed.name for _, one in all_merged])
+            return
+        for number, pair in enumerate(all_merged):
+            try:
+                commit_groups(log, [pair], left, report)
+            except BaseException:
+                log.discard([one.sealed.name for _, one in all_merged[number + 1 :]])
+                raise
+    except BaseException:
+        log.discard([one.sealed.name for _, one in all_merged])
         raise
 
 
-def commit_merged(log: DeltaLog, all_merged: Sequence[tuple[Group, Merged]], report: OptimizeReport) -> None:
-    """Replace segments with the ones merged from them, in one commit.
-
-    Raises:
-        ConflictError: another writer changed some of them; the files of the new segments are not removed.
-    """
+def _commit_merged(
+    log: DeltaLog, all_merged: Sequence[tuple[Group, Merged]], left: MergePlan, report: OptimizeReport
+) -> None:
     files = []
     for group, merged in all_merged:
         partition = {name: log_text(value) for name, value in group[0].entry.partition.items()}
@@ -183,171 +251,6 @@ def commit_merged(log: DeltaLog, all_merged: Sequence[tuple[Group, Merged]], rep
     gone = [segment for group, _ in all_merged for segment in group]
     note = {"operation": "optimize", "merged": len(gone)}
     report.version = log.commit(files, [segment.entry for segment in gone], note=note, data_change=False)
-    report.merged += len(gone)
-    report.written += len(files)
-    report.segments_after -= len(gone) - len(files)
-    report.tokenized_again += sum(merged.tokenized_again for _, merged in all_merged)
-    report.data_bytes_before += sum(segment.entry.data_bytes for segment in gone)
-    report.data_bytes_after += sum(file.report.data_bytes for file in files)
-    report.index_bytes_before += sum(segment.sidecar.file_bytes for segment in gone if segment.sidecar)
-    report.index_bytes_after += sum(file.report.index_bytes for file in files)
-    report.segments += [file.report for file in files]
-
-
-class SegmentMerger:
-    """Writes one segment from several. Batches stay as they are, except that small neighbours become one."""
-
-    def __init__(
-        self,
-        folder: Folder,
-        name: str,
-        segments: Sequence[SealedSegment],
-        *,
-        level: int,
-        full: bool,
-        plan: IndexPlan,
-    ) -> None:
-        self.name = name
-        self.tokenized_again = 0
-        self._folder = folder
-        self._segments = segments
-        self._full = full
-        self._schema = _joint_schema(segments)
-        self._writer = DataFileWriter(folder, self.name, self._schema, level)
-        self._sketch = MutableSketch(None)
-        self._plan = plan
-        self._indexer = BatchIndexer(plan, segments[0].constants)
-        self._waiting: list[pa.Table] = []
-        self._waiting_bytes = 0
-        self._batch_count = 0
-        self._row_count = 0
-        self._raw_bytes = 0
-        self._times: list[tuple[int, int]] = []
-        self._described: list[Description] = []
-
-    def run(self, progress: Progress | None = None) -> SegmentReport:
-        """Merge, and write the data file and the sidecar."""
-        started = time.perf_counter()
-        for segment in self._segments:
-            self._add(segment)
-            if progress is not None:
-                progress(segment.entry.data_bytes)
-        self._flush()
-        self._writer.close()
-        with removals_noticed(self._folder, self.name):
-            self._folder.sync(self.name)
-        data_bytes = written_bytes(self._folder, self.name)
-        merged = time.perf_counter()
-        bits = signature_bits(self._plan.rules, mergeable=not self._full and self._raw_bytes < MERGEABLE_BYTES)
-        pieces, sketch_report = encode(self._sketch, signature_bits=bits, rules=self._plan.rules)
-        sidecar = encode_sidecar(pieces, self._description(data_bytes))
-        with removals_noticed(self._folder, self.name):
-            self._folder.write(sidecar_name(self.name), sidecar)
-        parts = dict(sketch_report.bytes_by_part)
-        parts["description"] = sum(map(len, sidecar)) - sum(map(len, pieces))
-        return SegmentReport(
-            name=self.name,
-            row_count=self._row_count,
-            batch_count=self._batch_count,
-            raw_bytes=self._raw_bytes,
-            data_bytes=data_bytes,
-            first_time=min((first for first, _ in self._times), default=ALWAYS[0]),
-            last_time=max((last for _, last in self._times), default=ALWAYS[1]),
-            index_bytes_by_part=parts,
-            seconds_by_phase={"merge": merged - started, "seal sketch": time.perf_counter() - merged},
-        )
-
-    def close(self) -> None:
-        """Release the data file, complete or not."""
-        self._writer.abandon()
-
-    def _add(self, segment: SealedSegment) -> None:
-        """Copy the batches of a segment, and merge its sketch if that is possible; otherwise tokenize them again."""
-        mergeable = _is_mergeable(segment, self._plan)
-        numbers = np.zeros(segment.batch_count, np.int64)
-        for batch in range(segment.batch_count):
-            records = segment.read(batch, self._schema.names)
-            size = int(sum(int(record_bytes(part).sum()) for part in records.to_batches()))
-            if self._waiting and self._waiting_bytes + size > BATCH_BYTES * 5 // 4:
-                self._flush()
-            numbers[batch] = self._batch_count  # the waiting batch gets this number
-            if not mergeable:
-                for fingerprints in self._indexer.tokens(records):
-                    self._sketch.insert(fingerprints, self._batch_count)
-            self._waiting.append(_padded(records, self._schema))
-            self._waiting_bytes += size
-        if mergeable:
-            assert segment.sidecar is not None
-            add_sealed(self._sketch, segment.sidecar.sketch, posting_map=numbers)
-            self._described.append(segment.sidecar.description)
-        else:
-            self.tokenized_again += 1
-        self._raw_bytes += estimated_raw_bytes(segment)
-
-    def _flush(self) -> None:
-        if not self._waiting:
-            return
-        batch = pa.concat_tables(self._waiting).combine_chunks()
-        self._writer.write(batch)
-        self._times.append(time_range(batch, TIMESTAMP))
-        self._row_count += batch.num_rows
-        self._batch_count += 1
-        self._waiting, self._waiting_bytes = [], 0
-
-    def _description(self, data_bytes: int) -> Description:
-        """The description of what all merged indexes have in common."""
-        described = self._described + ([self._indexer.describe(self.name, 0, 0, 0, 0)] if self.tokenized_again else [])
-        return Description(
-            self.name.rpartition("/")[2],
-            data_bytes,
-            self._row_count,
-            self._batch_count,
-            self._raw_bytes,
-            joined_kinds(described),
-            sorted({name for one in described for name in one.typed}),
-            all(one.complete for one in described),
-            values=joined_values(described),
-        )
-
-
-def _is_mergeable(segment: SealedSegment, plan: IndexPlan) -> bool:
-    """Whether the sketch can be merged; a damaged one, or one of another plan, is rebuilt from the data."""
-    if segment.sidecar is None or segment.sidecar.sketch.signature_bits != FULL_SIGNATURE_BITS:
-        return False
-    fields = segment.sidecar.description.fields
-    if joined_values([segment.sidecar.description]) == NOT_TOGETHER:
-        return False
-    if any(kind != planned_kind(name, plan) for name, kind in fields.items() if kind != UNINDEXED):
-        return False
-    try:
-        segment.sidecar.sketch.verify()
-    except FormatError as error:
-        segment.distrust(error)
-        return False
-    return True
-
-
-def _name_beside(partition_by: Sequence[str], segment: SealedSegment) -> str:
-    """A new name for a data file of the same partition."""
-    partition = tuple(log_text(segment.entry.partition[name]) for name in partition_by)
-    return fresh_name(partition_by, partition)
-
-
-def _joint_schema(segments: Iterable[SealedSegment]) -> pa.Schema:
-    """The columns of all segments, except those of the partition."""
-    fields: dict[str, pa.Field] = {}
-    for segment in segments:
-        for one in storage_schema(segment.schema):
-            if one.name not in segment.constants:
-                fields.setdefault(one.name, one)
-    return pa.schema(list(fields.values()))
-
-
-def _padded(records: pa.Table, schema: pa.Schema) -> pa.Table:
-    columns: Iterator[pa.ChunkedArray] = (
-        records.column(one.name).cast(one.type)
-        if one.name in records.schema.names
-        else pa.chunked_array([pa.nulls(records.num_rows, one.type)])
-        for one in schema
-    )
-    return pa.Table.from_arrays(list(columns), schema=schema)
+    report.add(gone, [merged for _, merged in all_merged])
+    for group, merged in all_merged:
+        left.replace(group, opened_merged(log.folder, group, merged))

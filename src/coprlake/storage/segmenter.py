@@ -70,17 +70,18 @@ class Segmenter:
         """The number of records taken but not handed over."""
         return sum(s.row_count for s in self._open.values()) + sum(f.report.row_count for f, _ in self._sealed)
 
-    def append(self, batch: pa.RecordBatch, raw_bytes: int | None = None) -> None:
+    def append(self, batch: pa.RecordBatch, raw_bytes: int | None = None, *, as_stored: bool = False) -> None:
         """Take records.
 
         Args:
             batch: the records.
             raw_bytes: their size in their source; by default the size of their lines.
+            as_stored: they come from the table and stay as they are, also without a time.
         """
         self.check()
         if batch.num_rows == 0:
             return
-        records = tidy(batch)
+        records = batch if as_stored else tidy(batch)
         if DAY in self._partition_by:
             records = with_day(records)
         check_required_inside(records, self._schema)

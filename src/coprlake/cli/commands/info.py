@@ -12,10 +12,13 @@ from coprlake.cli.printing.json_reports import echo_json
 from coprlake.cli.printing.notices import color_option, note, warn_each
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from coprlake.segment.sealed import SealedSegment
     from coprlake.storage.information import TableInfo
 
-_WHOLE_FINGERPRINT_BITS = 32
+_FEW = 10
+"""Up to so many segments nobody needs advice about partitions."""
 
 
 @click.command(short_help="Show the contents of a table and its size on disk.")
@@ -29,7 +32,7 @@ def info(table: str, segments: bool, as_json: bool) -> None:
 
     opened_table = opened(table)
     found = opened_table.info()
-    listed = [_segment(segment) for segment in opened_table.snapshot().segments] if segments else []
+    listed = _listed(opened_table.snapshot().segments) if segments else []
     if as_json:
         echo_json(found.to_dict() | ({"segment_list": listed} if segments else {}))
         return
@@ -77,12 +80,16 @@ def _columns(columns: dict[str, str]) -> str:
 
 
 def _segments(found: "TableInfo") -> str:
-    if not found.mergeable_segments:
-        return f"{found.segments:,}"
     small = found.mergeable_segments
-    return (
-        f"{found.segments:,}; {small:,} small {'one' if small == 1 else 'ones'} can be merged with `coprlake optimize`"
-    )
+    if small:
+        return f"{found.segments:,}; {small:,} small ones can be merged with `coprlake optimize`"
+    fewer = max(1, found.segments_unpartitioned)
+    if found.partition_by and found.segments > max(_FEW, 2 * fewer):
+        return (
+            f"{found.segments:,}, because partitions are small; `coprlake optimize --repartition none` leaves "
+            f"about {fewer:,}"
+        )
+    return f"{found.segments:,}"
 
 
 def _rules(found: "TableInfo") -> str:
@@ -101,13 +108,20 @@ def _time(moment: datetime | None) -> str:
     return "?" if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _segment(segment: "SealedSegment") -> dict[str, Any]:
+def _listed(segments: "Sequence[SealedSegment]") -> list[dict[str, Any]]:
+    from coprlake.storage.information import mergeable_names
+
+    mergeable = mergeable_names(segments)
+    return [_segment(segment, segment.name in mergeable) for segment in segments]
+
+
+def _segment(segment: "SealedSegment", is_mergeable: bool) -> dict[str, Any]:
     """Return the figures of a segment; None for those that are not known."""
     from coprlake.segment.python_values import datetime_of
     from coprlake.segment.searchable import ALWAYS
 
     entry, sidecar = segment.entry, segment.sidecar
-    known = (entry.first_time, entry.last_time) != ALWAYS
+    known = (entry.first_time, entry.last_time) != ALWAYS and entry.first_time <= entry.last_time
     return {
         "name": entry.name,
         "rows": entry.row_count,
@@ -117,7 +131,7 @@ def _segment(segment: "SealedSegment") -> dict[str, Any]:
         "index_bytes": sidecar and sidecar.file_bytes,
         "first_time": datetime_of(entry.first_time) if known else None,
         "last_time": datetime_of(entry.last_time) if known else None,
-        "mergeable": sidecar is not None and sidecar.sketch.signature_bits == _WHOLE_FINGERPRINT_BITS,
+        "mergeable": is_mergeable,
         "rules": sidecar and sidecar.description.plan.rules,
         "problem": None if sidecar else str(segment.sidecar_problem),
     }

@@ -16,6 +16,7 @@ from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES
 
 if TYPE_CHECKING:
     from coprlake.storage.optimizing import OptimizeReport
+    from coprlake.storage.repartitioning import Partitions
 
 _ZSTANDARD_LEVELS = click.IntRange(1, 22)
 
@@ -39,11 +40,27 @@ _ZSTANDARD_LEVELS = click.IntRange(1, 22)
 )
 @renamed_option("--level", "--compression", _ZSTANDARD_LEVELS)
 @click.option("--full", is_flag=True, help="Rewrite all segments, even those that are large enough.")
+@click.option(
+    "--repartition",
+    type=click.Choice(["none", "day"]),
+    help="Change the partitions of the table, in one commit that rewrites all segments. Local engine only.",
+)
 @engine_options()
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @color_option
-def optimize(table: str, target_size: int, compression: int, full: bool, engine: Engine, as_json: bool) -> None:
-    """Merge small segments of the same partition into fewer, better compressed files.
+def optimize(
+    table: str,
+    target_size: int,
+    compression: int,
+    full: bool,
+    repartition: "Partitions | None",
+    engine: Engine,
+    as_json: bool,
+) -> None:
+    """Merge small segments into fewer, better compressed files, sorted by time.
+
+    Segments of different partitions stay apart. If they are small, as when logs of many years are partitioned by day,
+    --repartition none merges them all.
 
     Searches can run at the same time. The old files stay until `coprlake vacuum` removes them.
     """
@@ -51,8 +68,10 @@ def optimize(table: str, target_size: int, compression: int, full: bool, engine:
     from coprlake.storage.optimizing import groups_to_merge
 
     opened_table = opened(table)
-    groups = groups_to_merge(opened_table.snapshot().segments, target_size, full=full)
-    total = sum(segment.entry.data_bytes for group in groups for segment in group)
+    engine = engine.able(["--repartition"] if repartition else [])
+    segments = opened_table.snapshot().segments
+    groups = groups_to_merge(segments, target_size, full=full)
+    total = sum(segment.entry.data_bytes for group in ([segments] if repartition else groups) for segment in group)
     if engine.is_spark and groups:
         from coprlake.spark import optimize as optimize_on_spark
 
@@ -62,7 +81,9 @@ def optimize(table: str, target_size: int, compression: int, full: bool, engine:
             )
     else:
         with progress_bar("optimizing", total) as advance:
-            report = opened_table.optimize(target_bytes=target_size, level=compression, full=full, progress=advance)
+            report = opened_table.optimize(
+                target_bytes=target_size, level=compression, full=full, repartition=repartition, progress=advance
+            )
     if as_json:
         echo_json(report)
     else:

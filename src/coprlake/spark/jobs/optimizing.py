@@ -3,7 +3,7 @@
 import itertools
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Final
@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES
-from coprlake.errors import ConflictError
 from coprlake.files import Folder
 from coprlake.ingestion import give_memory_back
-from coprlake.segment.sealed import SealedSegment, SegmentEntry
+from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.sidecar import IndexPlan
 from coprlake.spark.jobs.spreading import parallelism, places, places_in
 from coprlake.spark.jobs.task_progress import JobProgress, TaskProgress, watching
@@ -23,14 +22,8 @@ from coprlake.spark.runtime.builds import same_build
 from coprlake.spark.runtime.warming import warm_up_once
 from coprlake.spark.source.open_tables import opened
 from coprlake.storage.log.delta_log import DeltaLog
-from coprlake.storage.optimizing import (
-    Merged,
-    OptimizeReport,
-    commit_merged,
-    estimated_raw_bytes,
-    groups_to_merge,
-    merge,
-)
+from coprlake.storage.merging import Group, Merged, estimated_raw_bytes, layout_of, merge
+from coprlake.storage.optimizing import MergePlan, OptimizeReport, commit_groups
 from coprlake.storage.segmenter import TableShape, remove_segment
 from coprlake.storage.snapshot import open_segments
 from coprlake.table import Table
@@ -52,7 +45,7 @@ def optimize(
     full: bool = False,
     progress: JobProgress | None = None,
 ) -> OptimizeReport:
-    """Merge small segments of each partition.
+    """Merge small segments of each partition, neighbours in time.
 
     Segments that another writer changes meanwhile are left as they are and counted as conflicts, so a stream may write
     while this runs.
@@ -69,27 +62,29 @@ def optimize(
     warm_up_once()
     target = opened(table)
     snapshot, shape, plan = target.snapshot(), target.shape, target.index_plan
-    groups = groups_to_merge(snapshot.segments, target_bytes, full=full)
+    left = MergePlan(snapshot.segments, target_bytes, full=full)
     count = len(snapshot.segments)
     report = OptimizeReport(segments_before=count, segments_after=count)
     job = uuid.uuid4().hex
     log = DeltaLog.open(Folder.of(shape.uri))
-    tasks = _tasks(groups)
-    wave = parallelism(spark)
+    wave, done = parallelism(spark), 0
     with watching(shape.uri, job, progress):
-        for first in range(0, len(tasks), wave):
-            watch = (job, first) if progress is not None else None
-            part = tasks[first : first + wave]
-            merged = _merged(spark, part, shape, level, plan, full, watch)
-            pairs = [zip(task, own, strict=True) for task, own in zip(part, merged, strict=True)]
-            _commit(log, list(itertools.chain(*pairs)), report)
+        while groups := left.groups():
+            tasks = _tasks(groups)
+            for first in range(0, len(tasks), wave):
+                watch = (job, done + first) if progress is not None else None
+                part = tasks[first : first + wave]
+                merged = _merged(spark, part, shape, level, plan, full, watch)
+                pairs = [zip(task, own, strict=True) for task, own in zip(part, merged, strict=True)]
+                commit_groups(log, list(itertools.chain(*pairs)), left, report)
+            done += len(tasks)
     report.seconds = time.perf_counter() - started
     return report
 
 
-def _tasks(groups: list[list[SealedSegment]]) -> list[list[list[SealedSegment]]]:
+def _tasks(groups: Sequence[Group]) -> list[list[Group]]:
     """Assign groups to tasks: a large group by itself, small ones together."""
-    tasks: list[list[list[SealedSegment]]] = []
+    tasks: list[list[Group]] = []
     room = 0
     for group in groups:
         size = sum(estimated_raw_bytes(segment) for segment in group)
@@ -101,29 +96,9 @@ def _tasks(groups: list[list[SealedSegment]]) -> list[list[list[SealedSegment]]]
     return tasks
 
 
-def _commit(log: DeltaLog, merged: list[tuple[list[SealedSegment], Merged]], report: OptimizeReport) -> None:
-    """Commit all groups at once; if another writer changed some of the segments, commit group by group."""
-    try:
-        commit_merged(log, merged, report)
-    except ConflictError:
-        if len(merged) == 1:
-            report.conflicts += 1
-            log.discard([one.sealed.name for _, one in merged])
-            return
-        for number, pair in enumerate(merged):
-            try:
-                _commit(log, [pair], report)
-            except BaseException:
-                log.discard([one.sealed.name for _, one in merged[number + 1 :]])
-                raise
-    except BaseException:
-        log.discard([one.sealed.name for _, one in merged])
-        raise
-
-
 def _merged(
     spark: "SparkSession",
-    tasks: list[list[list[SealedSegment]]],
+    tasks: list[list[Group]],
     shape: TableShape,
     level: int,
     plan: IndexPlan,
@@ -142,7 +117,8 @@ def _merged(
             try:
                 for own in entries[place]:
                     group = open_segments(folder, own, shape.schema, {})
-                    done.append(merge(folder, shape.partition_by, group, level, plan, full=full, progress=told))
+                    layout = layout_of(shape.partition_by, group)
+                    done.append(merge(folder, layout, group, level, plan, full=full, progress=told))
             except BaseException:
                 for merged in done:
                     remove_segment(folder, merged.sealed.name)

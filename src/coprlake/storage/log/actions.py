@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
@@ -10,7 +11,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 from deltalake.transaction import AddAction
 
-from coprlake.errors import UnreadableTableError
+from coprlake.errors import ConflictError, UnreadableTableError
+from coprlake.files import Folder
 from coprlake.records import TIMESTAMP
 from coprlake.segment.python_values import is_datetime, iso_text
 from coprlake.segment.sealed import SegmentEntry
@@ -39,6 +41,17 @@ class NewFile:
             data_change=data_change,
             stats=_statistics(self.report),
         )
+
+
+def check_written(folder: Folder, add: Sequence[NewFile]) -> None:
+    """Raise `ConflictError` if one of these files is not there any more."""
+    for file in add:
+        entry = folder.entry(file.report.name)
+        if entry is None or entry.size_bytes != file.report.data_bytes:
+            raise ConflictError(
+                f"{folder.uri}: {file.report.name} was removed before it could be committed, perhaps by "
+                "a vacuum; nothing was committed"
+            )
 
 
 def _statistics(report: "SegmentReport") -> str:

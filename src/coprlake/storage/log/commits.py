@@ -19,6 +19,7 @@ from deltalake.transaction import AddAction
 
 from coprlake import __version__
 from coprlake.errors import StorageError, UsageError
+from coprlake.storage.log.layouts import metadata_of
 from coprlake.storage.log.protocol import FEATURE_VERSION, READER_FEATURE_VERSION
 
 LOG: Final = "_delta_log"
@@ -115,17 +116,7 @@ def create_commit(
 
 def columns_commit(table: DeltaTable, fields: pa.Schema, identity: str) -> bytes:
     """The commit that adds columns to a table of this version; raises delta-rs's errors."""
-    metadata, protocol = table.metadata(), table.protocol()
-    known = {
-        "id": metadata.id,
-        "name": metadata.name,
-        "description": metadata.description,
-        "format": {"provider": "parquet", "options": {}},
-        "schemaString": table.schema().to_json(),
-        "partitionColumns": metadata.partition_columns,
-        "createdTime": metadata.created_time,
-        "configuration": metadata.configuration,
-    }
+    protocol = table.protocol()
     versions: dict[str, Any] = {
         "minReaderVersion": protocol.min_reader_version,
         "minWriterVersion": protocol.min_writer_version,
@@ -136,7 +127,7 @@ def columns_commit(table: DeltaTable, fields: pa.Schema, identity: str) -> bytes
         versions["writerFeatures"] = protocol.writer_features or []
     with _private_folder() as folder:
         Path(folder, LOG).mkdir()
-        Path(folder, commit_name(0)).write_bytes(_text([{"protocol": versions}, {"metaData": known}]))
+        Path(folder, commit_name(0)).write_bytes(_text([{"protocol": versions}, {"metaData": metadata_of(table)}]))
         DeltaTable(folder).alter.add_columns(Schema.from_arrow(fields).fields)
         return _reworded(Path(folder, commit_name(1)), identity)
 

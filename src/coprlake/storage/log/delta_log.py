@@ -36,7 +36,7 @@ from coprlake.files import Folder
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.segment.sidecar import sidecar_name
 from coprlake.storage.log import turns
-from coprlake.storage.log.actions import NewFile, entries_of, name_of
+from coprlake.storage.log.actions import NewFile, check_written, entries_of, name_of
 from coprlake.storage.log.checkpointing import checkpoint_interval, write_checkpoint
 from coprlake.storage.log.commits import (
     IDENTITY,
@@ -49,6 +49,7 @@ from coprlake.storage.log.commits import (
     transaction_line,
 )
 from coprlake.storage.log.creating import create_log
+from coprlake.storage.log.layouts import NewLayout, check_layout, layout_line
 from coprlake.storage.log.log_checking import (
     check_whole,
     commit_damage,
@@ -230,6 +231,7 @@ class DeltaLog:
         data_change: bool = True,
         replace: bool = False,
         once: Transaction | None = None,
+        layout: NewLayout | None = None,
     ) -> int:
         """Add and remove files in one step; returns the new version.
 
@@ -240,9 +242,11 @@ class DeltaLog:
             data_change: False when the records stay the same.
             replace: remove whatever the table has, too.
             once: a transaction that the log must not have yet, and has then.
+            layout: other partition columns, those of `add`; all files of the table must be in `remove`.
 
         Raises:
-            ConflictError: somebody else removed one of `remove`, or changed the table again and again.
+            ConflictError: somebody else removed one of `remove`, changed the layout, or changed the table again and
+                again.
             DoneBeforeError: the transaction is in the log; nothing was changed.
         """
         self.refresh()
@@ -257,14 +261,15 @@ class DeltaLog:
             if turn:
                 self.refresh()
             self.check_writable("move" if not data_change else "delete" if remove or replace else "append")
-            self._check_present(remove)
             self._check_first(once)
+            check_layout(self.folder, add, self.partition_by, layout)
+            self._check_present(remove, all_of_them=layout is not None)
             version = self.version + 1  # what the swap demands
             going = self.entries() if replace else remove
             try:
                 with turns.held(self.folder, alone=False):
-                    self._check_written(add)
-                    swapped = self._commit_once(add, going, note, data_change, once)
+                    check_written(self.folder, add)
+                    swapped = self._commit_once(add, going, note, data_change, once, layout)
             except (DeltaError, OSError) as error:
                 landed = self._publisher.find(self._attempt.identity, self._attempt.since)
                 if landed is not None:
@@ -425,6 +430,7 @@ class DeltaLog:
         note: dict[str, Any],
         data_change: bool,
         once: Transaction | None,
+        layout: NewLayout | None,
     ) -> bool:
         """Try to make the next version; whether it was made, where an error does not tell."""
         assert self._attempt is not None
@@ -434,12 +440,16 @@ class DeltaLog:
         if self.folder.is_local:
             spelled = self._spelled() if remove else {}
             lines = [] if once is None else [transaction_line(once.application, once.version)]
+            lines += [] if layout is None else [layout_line(self._table, layout)]
             lines += [add_line(action) for action in adding]
             for entry, partition in zip(remove, partitions, strict=True):
                 path = spelled.get(entry.name) or path_text(entry.name)
                 lines.append(remove_line(path, entry.data_bytes, partition, moment=now, data_change=data_change))
-            data = data_commit(lines, note, self._attempt.identity, self.partition_by)
+            data = data_commit(
+                lines, note, self._attempt.identity, layout.partition_by if layout else self.partition_by
+            )
             return self._publisher.swap(self.version + 1, data)
+        assert layout is None  # a local table only
         actions: list[AddAction | RemoveAction] = [*adding]
         for entry, partition in zip(remove, partitions, strict=True):
             actions.append(RemoveAction(entry.name, data_change, now, entry.data_bytes, partition))
@@ -464,24 +474,15 @@ class DeltaLog:
                 f"{self.folder.uri}: transaction {once.version} of {once.application} is in the table already"
             )
 
-    def _check_present(self, remove: Sequence[SegmentEntry]) -> None:
-        if not remove:
-            return
-        names = self.names()
+    def _check_present(self, remove: Sequence[SegmentEntry], *, all_of_them: bool) -> None:
+        names = self.names() if remove or all_of_them else set()
         gone = [entry.name for entry in remove if entry.name not in names]
+        if all_of_them and len(names) != len(remove):
+            raise ConflictError(f"{self.folder.uri}: others added or removed files meanwhile; try again")
         if gone:
             raise ConflictError(
                 f"{self.folder.uri}: {gone[0]} was removed by somebody else meanwhile; nothing was changed, try again"
             )
-
-    def _check_written(self, add: Sequence[NewFile]) -> None:
-        for file in add:
-            entry = self.folder.entry(file.report.name)
-            if entry is None or entry.size_bytes != file.report.data_bytes:
-                raise ConflictError(
-                    f"{self.folder.uri}: {file.report.name} was removed before it could be committed, perhaps by "
-                    "a vacuum; nothing was committed"
-                )
 
     def _check_protocol(self) -> None:
         if self._checked_version != self.version:
