@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -237,7 +237,7 @@ def _has_day_of_times(segment: SealedSegment) -> bool:
     first, last = segment.times()
     inside = np.zeros(len(first), bool)
     if own.is_valid:
-        start = pa.scalar(own.as_py(), pa.date32()).cast(pa.timestamp("us")).value
+        start = (own.as_py() - date(1970, 1, 1)) // timedelta(microseconds=1)
         end = start + timedelta(days=1) // timedelta(microseconds=1)
         inside = (first >= start) & (last < end) & (first <= last)
     for batch in np.flatnonzero(~inside).tolist():
