@@ -75,6 +75,17 @@ class Doomed:
         expression = required_tokens(self.predicate, segment.profile).expression
         return expression == ANYTHING or len(segment.candidates(compile_expression(expression))) > 0
 
+    def may_touch_batches(self, segment: SealedSegment) -> Mask:
+        """Whether some record of each batch may be deleted, judging by the footer and the sketch."""
+        first, last = segment.times(self.time_column)
+        inside: Mask = (last >= self.since) & is_before(first, self.until)
+        expression = required_tokens(self.predicate, segment.profile).expression
+        if expression != ANYTHING:
+            named = np.zeros(len(inside), bool)
+            named[segment.candidates(compile_expression(expression))] = True
+            inside &= named
+        return inside
+
     def mask(self, matcher: Matcher, records: pa.Table) -> Mask:
         """Whether each record is deleted."""
         mask = matcher.mask(records)
@@ -97,6 +108,7 @@ class DeleteReport(Report):
     rows: int = 0
     files_dropped: int = 0
     files_rewritten: int = 0
+    batches_read: int = 0  # to decide which of their records go
     bytes_before: int = 0
     bytes_after: int = 0
 
@@ -193,7 +205,13 @@ def _rewrite(
     times = [doomed.time_column] if doomed.time_column in segment.schema.names else []
     needed = list(dict.fromkeys([*matcher.columns, *times]))
     needed = needed or segment.schema.names[:1]
-    masks = [doomed.mask(matcher, segment.read(batch, needed)) for batch in range(segment.batch_count)]
+    masks: list[Mask] = []
+    for batch, may_touch in enumerate(doomed.may_touch_batches(segment).tolist()):
+        if may_touch:
+            masks.append(doomed.mask(matcher, segment.read(batch, needed)))
+            report.batches_read += 1
+        else:
+            masks.append(np.zeros(segment.footer.rows_of(batch), bool))
     count = sum(int(mask.sum()) for mask in masks)
     if count == 0:
         return

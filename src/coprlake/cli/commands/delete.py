@@ -1,7 +1,6 @@
 """``coprlake delete``: delete records that match a search, or that are too old."""
 
 import dataclasses
-import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from coprlake.cli.options.filters import SearchRequest, filter_options
 from coprlake.cli.options.time_option import span_option
 from coprlake.cli.printing import figures
 from coprlake.cli.printing.json_reports import echo_json
-from coprlake.cli.printing.notices import Failure, color_option, note, warn_each
+from coprlake.cli.printing.notices import Failure, color_option, is_terminal, note, warn_each
 from coprlake.cli.printing.progress_bar import progress_bar
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def delete(
         return
     table = opened(asked.table, may_be_text=not asked.texts)
     asked = _checked(asked, older_than)
-    if not (yes or dry_run or _is_terminal()):
+    if not (yes or dry_run or is_terminal()):
         raise Failure(
             "no terminal to ask for confirmation; add --yes to delete, or --dry-run to see how many records match"
         )
@@ -77,11 +76,6 @@ def delete(
     else:
         click.echo(_summary(report))
         note("the data stays on disk until `coprlake vacuum` removes the old files")
-
-
-def _is_terminal() -> bool:
-    """Whether there is a terminal on which to ask."""
-    return sys.stdin.isatty()
 
 
 def _checked(asked: SearchRequest, older_than: timedelta | None) -> SearchRequest:

@@ -92,6 +92,7 @@ def ingest(
                 _run_on_spark(intake, target, reading, engine, ingested)
             else:  # nothing to read, so no need for Spark
                 _run(intake, target, commit_every, ingested)
+    ingested.judge_layout()
     ingested.reading = asdict(intake.report) | {"formats": dict(intake.report.formats)}
     if as_json:
         echo_json(ingested)
@@ -154,6 +155,7 @@ def _write(intake: "Intake", target: Target, commit_bytes: int | None, ingested:
     begun = _Begun(intake)
     if begun.first is None:
         return
+    target.check_columns(begun.first.schema.names, is_all=len(intake.files) == 1)
     written = ingest_all(
         target.open(),
         cast("Intake", begun),

@@ -42,6 +42,8 @@ def verify(ctx: click.Context, table: str, deep: bool, as_json: bool) -> None:
     checked = f"{figures.amount(report.segments, 'segment')}, {figures.amount(report.rows, 'record')}"
     if report.is_sound:
         click.echo(f"{click.style('sound', fg='green')}: {checked}")
+        if not deep and report.segments:
+            note("the data was not read: sizes, footers and index files were checked; --deep reads everything")
         return
     for problem in report.log_problems:
         click.echo(f"{click.style('log', fg='red', bold=True)}      {problem}")

@@ -1,7 +1,7 @@
 """The options of `ingest` and `stream` that name the table to write to, and say how to create it."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,23 @@ class Target:
             return create_table(self.uri, grams=self.grams, rules=rules)
         return open_table(self.uri)
 
+    def check_columns(self, columns: Sequence[str], *, is_all: bool) -> None:
+        """Reject a new table by a column that its records do not have.
+
+        Args:
+            columns: those of the first records.
+            is_all: whether later records have the same columns, as those of one file; else nothing is certain.
+        """
+        from coprlake.records import DAY, SCHEMA
+        from coprlake.table import table_exists
+
+        known = dict.fromkeys([*columns, *SCHEMA.names, DAY])
+        unknown = [name for name in self.partition_by if name not in known and name != _NO_PARTITIONS]
+        if unknown and is_all and not table_exists(self.uri):
+            raise UsageError(
+                f"--partition-by {unknown[0]}: no record has such a column; there are {', '.join(sorted(known))}"
+            )
+
     def version(self) -> int | None:
         """Return the newest version of the table; None if it does not exist."""
         from coprlake.table import open_table, table_exists
@@ -74,7 +91,8 @@ class Target:
         if self.partition_by and wanted != table.partition_by:
             have = ", ".join(table.partition_by) or "nothing"
             raise UsageError(
-                f"{self.uri}: the table is partitioned by {have}, which cannot be changed; leave out --partition-by"
+                f"{self.uri}: the table is partitioned by {have}, which cannot be changed by an ingest; leave out "
+                "--partition-by, or run `coprlake optimize --repartition none` (or day) first"
             )
         if self.rules not in (None, table.rules):
             raise UsageError(

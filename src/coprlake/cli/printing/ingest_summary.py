@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from coprlake.intake.options import IntakeReport
     from coprlake.storage.writer import WriteReport
 
+_MANY_PARTITIONS = 10
+_SMALL_PARTITION_BYTES = 16 << 20
+"""So many partitions that are smaller than this on average are worth a warning."""
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
 
 @dataclass
 class Ingested:
@@ -24,6 +29,7 @@ class Ingested:
         seconds: the time of reading and writing.
         start_seconds: the time that Spark took to start.
         reading: the report on the files that were read.
+        layout_warning: what is wrong with the partitions that the table was given, and what to do about it.
     """
 
     table: str
@@ -41,6 +47,10 @@ class Ingested:
     start_seconds: float = 0.0
     is_dry_run: bool = False
     reading: dict[str, Any] = field(default_factory=dict)
+    layout_warning: str | None = None
+
+    def __post_init__(self) -> None:
+        self._folders: set[str] = set()
 
     def add(self, report: "WriteReport") -> None:
         """Add the figures of a commit."""
@@ -49,15 +59,42 @@ class Ingested:
         self.version = report.version
         self.commits += 1
         self.segments += len(report.segments)
+        self._folders.update(segment.name.rpartition("/")[0] for segment in report.segments)
         self.records += report.row_count
         self.raw_bytes += report.raw_bytes
         self.data_bytes += report.data_bytes
         self.index_bytes += report.index_bytes
 
+    def judge_layout(self) -> None:
+        """Note what is wrong with the partitions, by what was written."""
+        folders = self._folders - {""}
+        if not folders:
+            return
+        empty = [
+            name for name in _columns_of(folders) if all(f"{name}={_NO_VALUE}" in one.split("/") for one in folders)
+        ]
+        mean = self.raw_bytes // len(folders)
+        if empty:
+            self.layout_warning = (
+                f"{self.table}: partitioned by {empty[0]}, but no record has a column {empty[0]}; "
+                "`coprlake optimize --repartition none` changes the table"
+            )
+        elif len(folders) >= _MANY_PARTITIONS and mean < _SMALL_PARTITION_BYTES:
+            self.layout_warning = (
+                f"{self.table}: {len(folders):,} partitions of only {figures.size(mean)} of raw text each on average; "
+                "such small ones make a large index and slow searches. Time is pruned without partitions: leave out "
+                "--partition-by for new tables, and change this one with `coprlake optimize --repartition none`"
+            )
+
+
+def _columns_of(folders: set[str]) -> list[str]:
+    return [part.partition("=")[0] for part in next(iter(folders)).split("/") if "=" in part]
+
 
 def print_summary(ingested: Ingested, report: "IntakeReport", *, is_quiet: bool = False) -> None:
     """Print the warnings, and unless this is quiet the summary for people."""
     warn_each(report.warnings, report.warning_count, "--json lists the first hundred")
+    warn_each([ingested.layout_warning] if ingested.layout_warning else [])
     if is_quiet:
         return
     files = figures.amount(report.files, "file")

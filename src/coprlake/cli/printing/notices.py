@@ -26,6 +26,11 @@ class Failure(click.ClickException):
         )
 
 
+def is_terminal() -> bool:
+    """Whether there is a terminal on which to ask."""
+    return sys.stdin.isatty()
+
+
 def note(text: str, *, is_styled: bool = False) -> None:
     """Print a note to stderr; styled text must have been made harmless already."""
     click.echo(text if is_styled else harmless(text), err=True)
