@@ -76,3 +76,9 @@ def cache_folder() -> Path:
     import platformdirs
 
     return platformdirs.user_cache_path("coprlake")
+
+
+LEVELS: Final = ("TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "ERROR", "FATAL")
+"""The log levels that `ingest` recognises, in order of severity."""
+OTHER_LEVEL_NAMES: Final = {"WARNING": "WARN", "ERR": "ERROR", "SEVERE": "ERROR", "CRITICAL": "FATAL", "CRIT": "FATAL"}
+"""Other names of levels, and the level that each one means."""

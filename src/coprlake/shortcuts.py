@@ -10,6 +10,8 @@ from coprlake.errors import CoprlakeError
 from coprlake.summary import Summarized
 
 if TYPE_CHECKING:
+    from coprlake.query.plain_search import TableFields
+    from coprlake.query.planning import View
     from coprlake.query.searching import Search
     from coprlake.storage.snapshot import Snapshot
 
@@ -60,6 +62,16 @@ class Shortcuts(Summarized, ABC):
     def columns(self) -> list[str]:
         """The names of the columns; `schema` also has their types."""
         return list(self.schema.names)
+
+    @abstractmethod
+    def _view(self) -> "View":
+        """One moment of the table."""
+
+    def fields(self) -> "TableFields":
+        """The fields that a search can name: the columns, and the keys of attributes that occur."""
+        from coprlake.query.plain_search import fields_of
+
+        return fields_of(self._view())
 
     def count(self) -> int:
         """The number of records; `search(...).count()` counts those that match."""

@@ -14,10 +14,11 @@ from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES, RULES, SEG
 from coprlake.errors import ConflictError, NotFoundError, UnreadableTableError, UsageError
 from coprlake.files import Folder
 from coprlake.predicate.narrowing.claims import Exact
-from coprlake.predicate.predicates import ANY_VALUE, EVERYTHING, Combinable, Contains, Predicate
+from coprlake.predicate.predicates import EVERYTHING, Combinable, Predicate
 from coprlake.query.context import Context
 from coprlake.query.options import SearchOptions
 from coprlake.query.ordering import Order
+from coprlake.query.plain_search import predicate_for
 from coprlake.query.planning import FOREVER, View
 from coprlake.query.resolving import resolved, timed
 from coprlake.query.searching import Search
@@ -239,10 +240,10 @@ class Table(Shortcuts):
         strict: bool = False,
         use_sketches: bool = True,
     ) -> Search:
-        """Find records; a text means those that contain it in any value.
+        """Find records by a text, ``refused -debug level:error "connection reset"``, or by a predicate.
 
         Args:
-            predicate: see `coprlake.predicate`; ``contains("refused") & ~term("debug")``, for instance.
+            predicate: a text (docs/search-syntax.md), or a predicate, ``contains("refused by") & ~term("debug")``.
             since: of this time and later: a datetime, or a text such as ``2h``, ``yesterday`` or ``2026-11-16T03:55``.
             until: before this time.
             columns: what to return of a record.
@@ -253,10 +254,7 @@ class Table(Shortcuts):
             strict: whether a damaged segment ends the search with an error; else it is named in the report.
             use_sketches: False to scan, which finds the same.
         """
-        if isinstance(predicate, str):
-            predicate = Contains(predicate, ANY_VALUE)
-        elif not isinstance(predicate, Combinable):
-            raise UsageError(f"expected a predicate or a text to search for, found {predicate!r}")
+        predicate = predicate_for(predicate, self._view)
         around = _NO_CONTEXT if context == 0 else _context(context)
         options = SearchOptions(
             since=microseconds(since, FOREVER[0]),

@@ -61,16 +61,16 @@ def delete(
     if dry_run and as_json:
         echo_json({"dry_run": True, "rows": count})
     elif dry_run or nothing:
-        note(f"{_matching(count, asked)}; nothing was deleted")
+        note(f"{_matching(count, asked, table)}; nothing was deleted")
     if dry_run or nothing:
         return
     if not yes:
-        note(f"{_matching(count, asked)} in {asked.table}")
+        note(f"{_matching(count, asked, table)} in {asked.table}")
         if not click.confirm("Delete?", err=True):
             note("nothing was deleted")
             ctx.exit(1)
     with progress_bar("deleting", total_bytes(table)) as advance:
-        report = table.delete(asked.predicate(), since=asked.since, until=asked.until, progress=advance)
+        report = table.delete(asked.predicate(table), since=asked.since, until=asked.until, progress=advance)
     if as_json:
         echo_json(report)
     else:
@@ -89,14 +89,14 @@ def _checked(asked: SearchRequest, older_than: timedelta | None) -> SearchReques
             raise click.UsageError("--older-than is before the year 1; nothing is that old") from error
     if asked.is_everything:
         raise click.UsageError("this would delete every record; give a text, a filter or a time")
-    if any(not text for text in asked.texts):
+    if any(not text.strip(' "*') for text in asked.texts):
         raise click.UsageError("the text is empty, so every record would match; perhaps a shell variable is not set")
     return asked
 
 
-def _matching(count: int, asked: SearchRequest) -> str:
+def _matching(count: int, asked: SearchRequest, table: "Table") -> str:
     """``12 records match contains(content, "x") since 2026-11-16T03:55:00Z``."""
-    words = [] if asked.is_time_only else [str(asked.predicate())]
+    words = [] if asked.is_time_only else [str(asked.predicate(table))]
     words += [f"since {asked.since.isoformat(timespec='seconds')}"] if asked.since else []
     words += [f"until {asked.until.isoformat(timespec='seconds')}"] if asked.until else []
     verb = "matches" if count == 1 else "match"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coprlake.cli.options.filters import SearchRequest, filter_options
+from coprlake.cli.options.filters import PLAIN, SearchRequest, filter_options
 from coprlake.cli.printing import figures
 from coprlake.cli.printing.json_reports import echo_json
 from coprlake.cli.printing.notices import color_option, note, warn_each
@@ -65,7 +65,7 @@ def explain(asked: SearchRequest, order: str, limit: int | None, threads: int | 
         )
     else:
         click.echo(explanation(report, table, elapsed))
-        if asked.kind == "contains" and report.batches_for_nothing > report.batches_opened // 2 > _FEW_BATCHES:
+        if asked.kind in ("contains", PLAIN) and report.batches_for_nothing > report.batches_opened // 2 > _FEW_BATCHES:
             note("most batches were opened for nothing; if the text is a whole word, number or address, -w skips more")
         warn_each(report.problems)
 

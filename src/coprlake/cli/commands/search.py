@@ -115,6 +115,9 @@ def search(
     Arguments come in the same order as for grep: `coprlake search refused ./logs`. A single argument is TEXT if
     COPRLAKE_TABLE or --table names the table, and TABLE otherwise. Without TEXT, the other filters decide alone.
 
+    TEXT consists of words, "phrases", field:value, -not and *: 'refused -debug level:error "by peer"'. All of them
+    must hold, and words are looked for in every value of a record; -F takes TEXT as it is.
+
     On a terminal, each record is shown with its time, level and source, and matches are highlighted. In a pipe, only
     the log line is written, exactly as it was read, so grep, sort and wc work as they do on the log file.
 

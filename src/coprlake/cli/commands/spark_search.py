@@ -57,7 +57,7 @@ class SparkResults:
         self._limit = limit
         self._planned: SparkSearch[Exact] = plan_search(
             table,
-            asked.predicate(),
+            asked.predicate(table),
             since=asked.since,
             until=asked.until,
             columns=columns,

@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import click
 
 from coprlake.cli.options.time_option import moment_option
+from coprlake.cli.printing.notices import note
+from coprlake.config import LEVELS, OTHER_LEVEL_NAMES
+from coprlake.language.suggestions import nearest
 
 if TYPE_CHECKING:
-    from coprlake.predicate.predicates import Operator, Predicate, Value
+    from coprlake.predicate.predicates import Operator, Predicate
     from coprlake.query.searching import Search
     from coprlake.table import Table
 
 TABLE_VARIABLE = "COPRLAKE_TABLE"
+PLAIN = "plain"
+"""TEXT is in the syntax of plain searches: words, "phrases", field:value, -not, *."""
 
 _CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(!=|<=|>=|==|=|<|>)(.*)", re.DOTALL)
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}.*", re.DOTALL)
-
-_LEVELS = ("TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "ERROR", "FATAL")
-"""The log levels that `ingest` recognises, in order of severity."""
-_OTHER_NAMES = {"WARNING": "WARN", "ERR": "ERROR", "SEVERE": "ERROR", "CRITICAL": "FATAL", "CRIT": "FATAL"}
 
 
 class Condition(NamedTuple):
@@ -43,7 +42,7 @@ class SearchRequest:
     Attributes:
         table: the path or URI of the table.
         texts: the texts to search for; without any, the other filters decide alone.
-        kind: the name of the function in `coprlake.predicate.build`.
+        kind: the name of the function in `coprlake.predicate.build`, or `PLAIN`.
     """
 
     table: str
@@ -69,14 +68,15 @@ class SearchRequest:
         """Whether the only filter is a time range."""
         return not (self.texts or self.conditions or self.sources or self.levels)
 
-    def predicate(self) -> "Predicate":
-        """Build the predicate of all filters but the time range."""
+    def predicate(self, table: "Table | None" = None) -> "Predicate":
+        """Build the predicate of all filters but the time range; without a table, texts name no fields."""
         from coprlake.predicate import predicates as p
+        from coprlake.query.plain_search import level_names
         from coprlake.records import LOGLEVEL, SOURCE
 
         parts: list[Predicate] = []
         if self.texts:
-            found = [_one(p.Or, [self._find(text, field) for field in self._fields()]) for text in self.texts]
+            found = [self._find(text, table) for text in self.texts]
             wanted = _one(p.And if self.all_texts else p.Or, found)
             parts.append(p.Not(wanted) if self.invert_match else wanted)
         parts += [self._condition(condition) for condition in self.conditions]
@@ -84,29 +84,40 @@ class SearchRequest:
             parts.append(_one(p.Or, [_like(SOURCE, source, self.case_sensitive) for source in self.sources]))
         if self.levels:
             parts.append(
-                p.OneOf(LOGLEVEL, tuple(dict.fromkeys(name for level in self.levels for name in _names(level))))
+                p.OneOf(LOGLEVEL, tuple(dict.fromkeys(name for level in self.levels for name in level_names(level))))
             )
         return _one(p.And, parts)
 
     def search(self, table: "Table", **options: Any) -> "Search":
         """Search the table, with further options of `Table.search`."""
-        return table.search(self.predicate(), since=self.since, until=self.until, **options)
+        return table.search(self.predicate(table), since=self.since, until=self.until, **options)
 
     def _fields(self) -> Sequence[str]:
         from coprlake.predicate.predicates import ANY_VALUE
 
         return self.fields or (ANY_VALUE,)
 
-    def _find(self, text: str, field: str) -> "Predicate":
+    def _find(self, text: str, table: "Table | None") -> "Predicate":
         from coprlake.predicate import build
+        from coprlake.predicate import predicates as p
 
-        return cast("Predicate", getattr(build, self.kind)(text, field, case_sensitive=self.case_sensitive))
+        if self.kind != PLAIN:
+            find = getattr(build, self.kind)
+            return _one(p.Or, [find(text, field, case_sensitive=self.case_sensitive) for field in self._fields()])
+        from coprlake.query.plain_search import NO_FIELDS, plain_search
+
+        fields = (lambda: NO_FIELDS) if table is None else table.fields
+        found = plain_search(text, fields, within=self._fields(), case_sensitive=self.case_sensitive)
+        for text in found.notes if table is not None else ():
+            _tell(text)
+        return found.predicate
 
     def _condition(self, condition: Condition) -> "Predicate":
         from coprlake.predicate import predicates as p
+        from coprlake.query.plain_search import typed_value
 
         if condition.operator in ("<", "<=", ">", ">="):
-            return p.Compare(condition.field, cast("Operator", condition.operator), _value(condition.text))
+            return p.Compare(condition.field, cast("Operator", condition.operator), typed_value(condition.text))
         equal = p.Equals(condition.field, condition.text, self.case_sensitive)
         return p.Not(equal) if condition.operator == "!=" else equal
 
@@ -115,17 +126,10 @@ def _one(kind: Callable[[tuple["Predicate", ...]], "Predicate"], parts: list["Pr
     return parts[0] if len(parts) == 1 else kind(tuple(parts))
 
 
-def _value(text: str) -> "Value":
-    """Read a value of --where: as a number or a time if it looks like one, otherwise as text."""
-    text = text.strip()
-    if _NUMBER.fullmatch(text):
-        return float(text) if re.search("[.eE]", text) else int(text)
-    if _DATE.fullmatch(text):
-        try:
-            return datetime.fromisoformat(text)
-        except ValueError:
-            return text
-    return text
+@functools.cache
+def _tell(text: str) -> None:
+    """Print a note, once for all uses of a filter."""
+    note(text)
 
 
 def _like(field: str, text: str, case_sensitive: bool) -> "Predicate":
@@ -136,16 +140,6 @@ def _like(field: str, text: str, case_sensitive: bool) -> "Predicate":
         return p.Equals(field, text, case_sensitive)
     pattern = "".join({"*": ".*", "?": "."}.get(letter) or re.escape(letter) for letter in text)
     return p.Regex(rf"(?s)\A{pattern}\z", field, case_sensitive)
-
-
-def _names(level: str) -> list[str]:
-    """List all names of a level; with a ``+`` at the end, those of more severe levels too."""
-    name = level.rstrip("+").upper()
-    known = _OTHER_NAMES.get(name, name)
-    if level.endswith("+") and known in _LEVELS:
-        chosen = {*_LEVELS[_LEVELS.index(known) :]}
-        return [*sorted(chosen), *(other for other, meant in _OTHER_NAMES.items() if meant in chosen)]
-    return [known, *(other for other, meant in _OTHER_NAMES.items() if meant == known)]
 
 
 def _conditions(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> tuple[Condition, ...]:
@@ -165,8 +159,10 @@ def _conditions(ctx: click.Context, param: click.Parameter, given: Sequence[str]
 def _levels(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
     for level in given:
         name = level.rstrip("+").upper()
-        if level.endswith("+") and _OTHER_NAMES.get(name, name) not in _LEVELS:
-            raise click.BadParameter(f"{level!r}: + needs one of {', '.join(_LEVELS)} before it", ctx, param)
+        if level.endswith("+") and OTHER_LEVEL_NAMES.get(name, name) not in LEVELS:
+            raise click.BadParameter(f"{level!r}: + needs one of {', '.join(LEVELS)} before it", ctx, param)
+        if name not in (*LEVELS, *OTHER_LEVEL_NAMES) and (meant := nearest(name, [*LEVELS, *OTHER_LEVEL_NAMES], 0.7)):
+            note(f"{level} is not a level that coprlake knows; did you mean {meant}?")
     return tuple(given)
 
 
@@ -225,7 +221,7 @@ _OPTIONS = [
         metavar="TEXT",
         help="Text to search for; the only argument is then TABLE. Repeat to match any of several.",
     ),
-    _kind("--contains", "-F", "contains", "Match TEXT anywhere, including inside words. This is the default."),
+    _kind("--contains", "-F", "contains", "Match TEXT as it is, anywhere, blanks and all."),
     _kind(
         "--word",
         "-w",
@@ -305,7 +301,7 @@ def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
             given["fields"] = ("*",)
         if given["since"] and given["until"] and given["since"] >= given["until"]:
             raise click.UsageError("--since is not before --until, so nothing can match")
-        given["kind"] = given["kind"] or "contains"
+        given["kind"] = given["kind"] or PLAIN
         own = {
             field.name: given.pop(field.name) for field in fields(SearchRequest) if field.name not in ("table", "texts")
         }
