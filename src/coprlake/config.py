@@ -68,6 +68,11 @@ WRITER_MEMORY_BYTES: Final = 160 * 1024 * 1024
 VACUUM_HOURS: Final = 168
 """`vacuum` removes files that left the table longer ago than this: a week, the default of Delta Lake."""
 
+LEVELS: Final = ("TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "ERROR", "FATAL")
+"""The log levels that `ingest` recognises, in order of severity."""
+OTHER_LEVEL_NAMES: Final = {"WARNING": "WARN", "ERR": "ERROR", "SEVERE": "ERROR", "CRITICAL": "FATAL", "CRIT": "FATAL"}
+"""Other names of levels, and the level that each one means."""
+
 
 def cache_folder() -> Path:
     """Where fetched and computed files are kept: COPRLAKE_CACHE, or ``coprlake`` in the user's cache folder."""
@@ -76,9 +81,3 @@ def cache_folder() -> Path:
     import platformdirs
 
     return platformdirs.user_cache_path("coprlake")
-
-
-LEVELS: Final = ("TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "ERROR", "FATAL")
-"""The log levels that `ingest` recognises, in order of severity."""
-OTHER_LEVEL_NAMES: Final = {"WARNING": "WARN", "ERR": "ERROR", "SEVERE": "ERROR", "CRITICAL": "FATAL", "CRIT": "FATAL"}
-"""Other names of levels, and the level that each one means."""

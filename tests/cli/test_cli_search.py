@@ -78,7 +78,7 @@ def program(*arguments: object, **options: Any) -> "subprocess.CompletedProcess[
 )
 def test_counts_are_those_of_grep(run: Run, logs: Path, text: str) -> None:
     expected = grep(logs / "app.log", "-i", "-F", "-e", text)
-    result = run("search", "-c", text, logs / "table")
+    result = run("search", "-c", "-F", text, logs / "table")
     assert result.stdout == f"{expected}\n"
     assert result.exit_code == (0 if expected else 1)
 
@@ -127,7 +127,7 @@ def test_counts_are_those_of_grep_on_real_logs(run: Run, tmp_path: Path) -> None
     assert ingest.exit_code == 0, ingest.output
     for text in ("error", "blk_-6952295868487656571", "183.62.140.253", "session", "qqqq", "state 6"):
         expected = sum(grep(file, "-i", "-F", text) for file in files)
-        assert run("search", "-c", text, tmp_path / "t").stdout == f"{expected}\n", text
+        assert run("search", "-c", "-F", text, tmp_path / "t").stdout == f"{expected}\n", text
     for file in files:
         result = run("search", "-c", "error", tmp_path / "t", "--source", f"*/{file.name}")
         assert result.stdout == f"{grep(file, '-i', '-F', 'error')}\n"
