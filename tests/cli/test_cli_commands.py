@@ -215,7 +215,7 @@ def test_delete_asks_on_a_terminal_only(run: Run, table: Path, monkeypatch: pyte
     monkeypatch.setattr(delete, "is_terminal", lambda: True)
     declined = run("delete", "of a", table, input="n\n")
     assert declined.exit_code == 1
-    assert '3 records match contains(any value, "of a")' in declined.stderr
+    assert '3 records match and(contains(any value, "of"), contains(any value, "a"))' in declined.stderr
     assert count(run, table) == 7
     confirmed = run("delete", "of a", table, input="y\n")
     assert confirmed.exit_code == 0
