@@ -75,6 +75,10 @@ class ConflictError(CoprlakeError):
     """Another writer changed the same data first; nothing was written."""
 
 
+class OvertakenError(ConflictError):
+    """Another transaction of the same application was committed first; nothing was changed."""
+
+
 class DoneBeforeError(ConflictError):
     """A step that must happen only once has already been done."""
 

@@ -38,6 +38,7 @@ class ReadOptions:
         block_bytes: how much is read at a time.
         max_expansion: a compressed file that gives more than 1 GiB and more than this many times the bytes read from it
             is taken for a bomb: the rest is not read, and the file is named as damaged. 0 for no limit.
+        text: also read files that look binary, as text; else they are passed over, and named in the report.
     """
 
     format: str = "auto"
@@ -54,6 +55,7 @@ class ReadOptions:
     max_record_bytes: int = 16 * 1024 * 1024
     block_bytes: int = 4 * 1024 * 1024
     max_expansion: int = 250
+    text: bool = False
 
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
@@ -97,6 +99,9 @@ class IntakeReport(Report):
         empty: messages of a queue without any content, which give no record.
         misfits: values that went into the attributes because their column has another type.
         unreadable: files, or ranges of one, that could not be read to their end.
+        binary: files that are not text and were passed over.
+        known: files that were ingested before and were passed over.
+        continued: files that had grown since, and of which only what is new was read.
         skipped_links: symbolic links that lead out of a folder that was to be read, and were not followed.
         formats: files by format.
         warnings: the first hundred, each of which names its file.
@@ -118,6 +123,9 @@ class IntakeReport(Report):
     empty: int = 0
     misfits: int = 0
     unreadable: int = 0
+    binary: int = 0
+    known: int = 0
+    continued: int = 0
     skipped_links: int = 0
     formats: Counter[str] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)

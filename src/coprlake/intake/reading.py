@@ -27,9 +27,12 @@ from coprlake.intake.formats.parquet import PARQUET_MAGIC, read_parquet
 from coprlake.intake.formats.syslog import syslog_parts
 from coprlake.intake.formats.text_lines import TextReader
 from coprlake.intake.options import IntakeReport, ReadOptions
+from coprlake.intake.sources.archives import archive_kind, is_document, members
+from coprlake.intake.sources.binaries import why_binary
 from coprlake.intake.sources.blocks import BlockReader
-from coprlake.intake.sources.compression import ByteStream
-from coprlake.intake.sources.inputs import InputFile, Walk, list_inputs
+from coprlake.intake.sources.compression import ByteStream, DamagedError
+from coprlake.intake.sources.contents import FileContent, RangeContent, file_content, path_text, range_content
+from coprlake.intake.sources.inputs import InputFile, Walk, is_one_file, list_inputs
 from coprlake.tokens.fingerprint import as_bytes
 
 __all__ = ["InputFile", "Intake", "IntakeReport", "ReadOptions", "list_inputs"]
@@ -57,6 +60,8 @@ class Intake:
         report: what was found, growing while reading.
         files: what will be read.
         total_bytes: of all files, or their ranges, on disk; None if one of them is a stream.
+        contents: what each file held that was read to its end; streams are left out.
+        ranges: the same for ranges of files.
 
     Raises:
         NotFoundError: a path is not there, or a folder or glob has no files.
@@ -86,6 +91,9 @@ class Intake:
         self._begun = False
         self._strict = strict
         self._mapper = RecordMapper(options, self.report)
+        self._refuses_binary = files is None and is_one_file(inputs)
+        self.contents: list[FileContent] = []
+        self.ranges: list[RangeContent] = []
         self.report.passed_over(walk.skipped, walk.links)
 
     @classmethod
@@ -115,9 +123,9 @@ class Intake:
             raise UsageError("an intake can be read only once; make another one")
         self._begun = True
         for file in self.files:
-            self.report.files += file.start == 0
+            self.report.files += file.is_first
             try:
-                yield from self._batches_of(file)
+                yield from self._of_file(file)
             except OSError as error:
                 if self._strict:
                     raise StorageError(f"{file.name}: cannot be read: {error.strerror or error}; try again") from error
@@ -126,20 +134,69 @@ class Intake:
             finally:
                 self.close()
 
-    def _batches_of(self, file: InputFile) -> Iterator[pa.RecordBatch]:
-        report, before = self.report, self._counts()
+    def _of_file(self, file: InputFile) -> Iterator[pa.RecordBatch]:
+        """The records of a file, or of all members of an archive."""
         self._stream = stream = ByteStream(file, self._stdin, max_expansion=self._options.max_expansion)
+        kind = archive_kind(stream.head) if stream.from_start else None
+        if kind == "zip" and is_document(file):
+            self._pass_over(file, "a document or program in a zip archive")
+        elif kind is not None:
+            yield from self._of_archive(file, stream, kind)
+        else:
+            yield from self._batches_of(file, stream)
+
+    def _of_archive(self, file: InputFile, stream: ByteStream, kind: str) -> Iterator[pa.RecordBatch]:
+        self.report.files -= 1  # its members count
+        bytes_before = self.report.bytes_read
+        try:
+            for member in members(file, stream, kind, self._options.max_expansion):
+                if member.file.path in file.known:
+                    self.report.known += 1
+                    continue
+                self.report.files += 1
+                if member.raw is None:
+                    self.report.unreadable += 1
+                    self.report.warn(member.file.path, member.problem or "cannot be read")
+                    continue
+                inner = ByteStream(member.file, max_expansion=self._options.max_expansion, raw=member.raw)
+                if archive_kind(inner.head):
+                    self._pass_over(member.file, "an archive inside of an archive")
+                else:
+                    yield from self._batches_of(member.file, inner)
+        except DamagedError as error:
+            stream.damage = stream.damage or str(error)
+        if stream.damage:
+            self.report.unreadable += 1
+            self.report.warn(file.name, f"{stream.damage}; members before that place were read")
+        elif file.size is not None:
+            self.contents.append(file_content(file.path))
+        self.report.bytes_read = bytes_before + (stream.bytes_read if file.size is None else file.size)
+
+    def _pass_over(self, file: InputFile, what: str) -> None:
+        if self._refuses_binary:
+            raise UsageError(f"{file.name}: this is {what}, not text; --text reads it all the same (ReadOptions.text)")
+        self.report.binary += 1
+        self.report.warn(file.name, f"passed over because it is {what}; --text reads it all the same")
+
+    def _batches_of(self, file: InputFile, stream: ByteStream) -> Iterator[pa.RecordBatch]:
+        report, before = self.report, self._counts()
         source = file.source if self._options.source is None else self._options.source
         source = as_bytes(source).decode(errors="replace")  # the name of a file need not be UTF-8
         clock = Clock(self._options.zone, self._options.year, file.modified)
-        wanted = wanted_format(file, self._options)
-        if wanted == "parquet" or (wanted == "auto" and stream.head.startswith(PARQUET_MAGIC)):
-            report.formats["parquet"] += 1
+        name = wanted_format(file, self._options)
+        if name == "parquet" or (name == "auto" and stream.head.startswith(PARQUET_MAGIC)):
+            name = "parquet"
+            report.formats[name] += 1
             yield from read_parquet(file, stream, self._mapper.for_file(source, clock), report)
+            while stream.read(1 << 20):  # for its hash
+                pass
+        elif stream.from_start and (what := why_binary(stream.head, self._options)):
+            self._pass_over(file, what)
+            return
         else:
             blocks = BlockReader(stream, self._options, report)
-            name = detect(blocks.head, file.path) if wanted == "auto" else wanted
-            if file.start == 0:
+            name = detect(blocks.head, file.path) if name == "auto" else name
+            if file.is_first:
                 report.formats[name] += 1
             mapper = self._mapper.for_file(source, clock)
             if name == "ndjson":
@@ -152,6 +209,18 @@ class Intake:
             report.unreadable += 1
             report.warn(file.name, f"{stream.damage}; everything before that place was read")
         self._warn(file, before)
+        self._note_content(file, stream, name)
+
+    def _note_content(self, file: InputFile, stream: ByteStream, name: str) -> None:
+        """Keep by what the file is known again that was just read."""
+        path = path_text(file.path)
+        if file.size is None:
+            return
+        if stream.content is not None:
+            if stream.content.size:
+                self.contents.append(stream.content.content(path, name, file.after))
+        elif file.end is not None and not stream.damage:
+            self.ranges.append(range_content(file, path, name))
 
     def _counts(self) -> tuple[int, ...]:
         report = self.report

@@ -8,6 +8,7 @@ from typing import Final
 from coprlake.config import VACUUM_HOURS
 from coprlake.files import FileEntry
 from coprlake.segment.sidecar import FOLDER, data_name_of
+from coprlake.storage.ledger import Ledger
 from coprlake.storage.log.commits import LOG
 from coprlake.storage.log.delta_log import DeltaLog
 from coprlake.summary import Report
@@ -47,7 +48,10 @@ def vacuum(log: DeltaLog, *, retention_hours: float = VACUUM_HOURS, dry_run: boo
     report.bytes = sum(sizes.get(name, 0) for name in report.data_files)
     gone = set(report.data_files)
     youngest_ns = time.time_ns() - int(retention_hours * 3600e9)
+    listed = Ledger(log).live_names()
     for entry in log.folder.list(FOLDER):
+        if entry.name in listed:
+            continue  # or files would be ingested twice
         if entry.name.startswith(f"{STREAMS_FOLDER}/"):
             continue  # a stream that pauses for a month continues where it was
         data_name = data_name_of(entry.name)

@@ -13,7 +13,7 @@ from coprlake.files import Folder
 from coprlake.segment.mutable import SegmentOptions, SegmentReport
 from coprlake.segment.searchable import Searchable
 from coprlake.storage.conforming import arrow_batches
-from coprlake.storage.log.delta_log import DeltaLog
+from coprlake.storage.log.delta_log import DeltaLog, Transaction
 from coprlake.storage.segmenter import Segmenter
 from coprlake.summary import Report
 
@@ -104,8 +104,8 @@ class TableWriter:
         with self._in_turn():
             return self._segmenter.searchables()
 
-    def commit(self, **note: Any) -> WriteReport:
-        """Seal all open segments and make them part of the table, in one step."""
+    def commit(self, *, once: Transaction | None = None, **note: Any) -> WriteReport:
+        """Seal all open segments and make them part of the table, in one step; see `DeltaLog.commit` for `once`."""
         with self._lock:
             self._check_open()
             self._segmenter.seal()
@@ -116,7 +116,7 @@ class TableWriter:
                 return report
             if sealed.new_fields:
                 self._log.add_columns(list(sealed.new_fields.values()))
-            report.version = self._log.commit(sealed.files, note={"operation": "append"} | note)
+            report.version = self._log.commit(sealed.files, note={"operation": "append"} | note, once=once)
             self._segmenter.hand_over()
         for file in sealed.files:
             report.add(file.report)

@@ -5,6 +5,7 @@ the middle gives everything before that place, and then says so.
 """
 
 import bz2
+import lzma
 import os
 import select
 import time
@@ -15,6 +16,7 @@ from typing import BinaryIO, Final
 
 import pyarrow as pa
 
+from coprlake.intake.sources.contents import ContentHash
 from coprlake.intake.sources.inputs import STDIN, InputFile
 
 SNIFF_BYTES: Final = 64 * 1024
@@ -26,7 +28,13 @@ _PATIENCE_SECONDS: Final = 0.5
 EXPANSION_FREE_BYTES: Final = 1 << 30
 """Up to here a file may expand as it likes: small files of repeated lines are no bombs."""
 
-_MAGICS: Final = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+_MAGICS: Final = {
+    b"\x1f\x8b\x08": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bz2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x04\x22\x4d\x18": "lz4",
+}
 
 
 class DamagedError(Exception):
@@ -155,6 +163,42 @@ def _bunzip(file: _Counted) -> Iterator[bytes]:
         data = data or file.read(_SMALL_PIECE_BYTES)
 
 
+def _unxz(file: _Counted) -> Iterator[bytes]:
+    """Streams one after another, each of whose length is a multiple of four; zeros between them are padding."""
+    data = file.read(_SMALL_PIECE_BYTES)
+    member = 0
+    while data:
+        if member and not data.startswith(b"\xfd7zXZ\x00"[: len(data)]):
+            raise DamagedError("what follows the compressed data is no xz and was not read")
+        decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+        while not decoder.eof:
+            if decoder.needs_input:
+                data = data or file.read(_SMALL_PIECE_BYTES)
+                if not data:
+                    raise DamagedError("the xz data ends too early: the file is cut off")
+            try:
+                text = decoder.decompress(data if decoder.needs_input else b"", _PIECE_BYTES)
+            except (lzma.LZMAError, MemoryError) as error:
+                raise DamagedError(f"the xz data is broken ({error})") from error
+            data = decoder.unused_data if decoder.eof else b""
+            if text:
+                yield text
+        member += 1
+        data = data.lstrip(b"\0")
+        while not data and (more := file.read(_SMALL_PIECE_BYTES)):
+            data = more.lstrip(b"\0")
+
+
+def _unlz4(file: _Counted) -> Iterator[bytes]:
+    """Through Arrow."""
+    try:
+        stream = pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "lz4")
+        while data := stream.read(_PIECE_BYTES):
+            yield data
+    except (OSError, pa.ArrowException) as error:
+        raise DamagedError(f"the lz4 data is broken or cut off ({error})") from error
+
+
 def _unzstd(file: _Counted) -> Iterator[bytes]:
     """Through Arrow, whose reader says nothing about the bytes before a break: near the end it is asked for little."""
     given = 0
@@ -191,7 +235,7 @@ def _plain(file: _Counted) -> Iterator[bytes]:
         yield data
 
 
-_DECODERS: Final = {"gzip": _gunzip, "bz2": _bunzip, "zstd": _unzstd, None: _plain}
+_DECODERS: Final = {"gzip": _gunzip, "bz2": _bunzip, "xz": _unxz, "lz4": _unlz4, "zstd": _unzstd, None: _plain}
 
 
 class ByteStream:
@@ -201,16 +245,32 @@ class ByteStream:
         from_start: whether they begin with those of the file: marks of its compression and encoding are only there.
         damage: what is wrong with the file, once that place has been reached.
         head: the first 64 KiB, which `read` gives as well.
+        content: the hash of all that was decompressed, also of what is skipped; None for a range of a file.
+
+    Args:
+        file: the input.
+        stdin: what ``-`` means.
+        max_expansion: see `ReadOptions`.
+        raw: the bytes of the input, if it is a member of an archive.
     """
 
-    def __init__(self, file: InputFile, stdin: BinaryIO | None = None, *, max_expansion: int = 0) -> None:
+    def __init__(
+        self,
+        file: InputFile,
+        stdin: BinaryIO | None = None,
+        *,
+        max_expansion: int = 0,
+        raw: BinaryIO | None = None,
+    ) -> None:
         self.damage: str | None = None
+        self.content = ContentHash() if file.start == 0 and file.end is None else None
         self._max_expansion = max_expansion
         self._ended = False
-        self._owned = not (file.path == STDIN and stdin is not None)
+        raw = stdin if file.path == STDIN else raw
+        self._owned = raw is None
         self._raw: BinaryIO
-        if not self._owned and stdin is not None:
-            self._raw = stdin
+        if raw is not None:
+            self._raw = raw
         elif file.path == STDIN:
             self._raw = os.fdopen(os.dup(0), "rb")
         else:
@@ -224,6 +284,10 @@ class ByteStream:
         self.compression = compression_of(first) if self.from_start else None
         self._pieces = self._limited(_DECODERS[self.compression](self._counted))
         self._left = b""
+        left_out = file.skip
+        while left_out and (skipped := self.read(min(left_out, 1 << 20))):
+            left_out -= len(skipped)
+        self._left = file.prefix + self._left
         self.head = self.read(SNIFF_BYTES)
         self._left = self.head + self._left
 
@@ -272,6 +336,8 @@ class ByteStream:
             if not part:
                 self._ended = True
                 break
+            if self.content is not None:
+                self.content.update(part)
             parts.append(part)
             total += len(part)
         data = b"".join(parts) if len(parts) > 1 else parts[0]
@@ -288,6 +354,8 @@ class ByteStream:
         except OSError as error:
             self.damage = f"cannot be read further: {error.strerror or error}"
             data = b""
+        if self.content is not None:
+            self.content.update(data)
         self._ended = len(left) + len(data) < size
         if self._ended and self.damage is None and self._counted.count < (self._counted.limit or 0):
             missing = (self._counted.limit or 0) - self._counted.count

@@ -31,6 +31,11 @@ class InputFile:
         start: the first byte to read. What is not 0 begins a record of a file that is not compressed.
         end: the byte behind the last one to read; None for all there are.
         format: what was found out about the file beforehand; counts where the options leave it open.
+        skip: bytes of its decompressed content to leave out, since they were read before; behind them a record begins.
+        prefix: bytes to read instead of them: a mark of the encoding, the first line of a table.
+        after: the digest of what was read before (`coprlake.intake.sources.contents`).
+        known: members of an archive that were read before.
+        hashed_from: where the part of a file begins for whose hash the reader of this range cares; None for `start`.
     """
 
     path: str
@@ -40,12 +45,22 @@ class InputFile:
     start: int = 0
     end: int | None = None
     format: str | None = None
+    skip: int = 0
+    prefix: bytes = b""
+    after: bytes = b""
+    known: frozenset[str] = frozenset()
+    hashed_from: int | None = None
 
     @property
     def length(self) -> int | None:
         """Bytes on disk that this input covers; None for a stream."""
         last = self.size if self.end is None else self.end
         return None if last is None else max(0, last - self.start)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the whole file, or the first range of it that is read."""
+        return self.start == 0 or self.hashed_from == 0
 
     @property
     def name(self) -> str:
@@ -100,6 +115,12 @@ def list_inputs(
         for file in _expand(os.fspath(given), walk):
             found.setdefault(file.path if file.path == STDIN else os.path.abspath(file.path), file)  # noqa: PTH100
     return list(found.values())
+
+
+def is_one_file(inputs: Sequence[str | PathLike[str]]) -> bool:
+    """Whether the inputs are a single file, or standard input, that is named itself."""
+    given = [inputs] if isinstance(inputs, str | PathLike) else list(inputs)
+    return len(given) == 1 and (os.fspath(given[0]) == STDIN or not Path(given[0]).is_dir() and Path(given[0]).exists())
 
 
 def _expand(given: str, walk: Walk) -> Iterator[InputFile]:

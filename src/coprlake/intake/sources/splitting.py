@@ -24,6 +24,8 @@ from coprlake.intake.formats.parquet import PARQUET_MAGIC
 from coprlake.intake.lines import BoolArray, split_pieces
 from coprlake.intake.multiline import RecordStarts
 from coprlake.intake.options import IntakeReport, ReadOptions
+from coprlake.intake.sources.archives import archive_kind
+from coprlake.intake.sources.binaries import why_binary
 from coprlake.intake.sources.blocks import BlockReader
 from coprlake.intake.sources.compression import ByteStream, compression_of
 from coprlake.intake.sources.inputs import InputFile
@@ -78,13 +80,13 @@ def _parts(file: InputFile, options: ReadOptions, target_bytes: int) -> tuple[li
         return [file], 1
     try:
         with Path(file.path).open("rb") as raw:
-            head = raw.read(16)
-        if compression_of(head):
+            head = raw.read(512)
+        if compression_of(head) or archive_kind(head) == "zip":
             return [file], COMPRESSED_FACTOR
         wanted = wanted_format(file, options)
         if wanted == "parquet" or (wanted == "auto" and head.startswith(PARQUET_MAGIC)):
             return [file], PARQUET_FACTOR
-        if file.length <= CUT_FACTOR * target_bytes:
+        if archive_kind(head) or file.length - file.skip <= CUT_FACTOR * target_bytes:
             return [file], 1
         return cut_file(file, options, target_bytes), 1
     except OSError:
@@ -95,6 +97,8 @@ def cut_file(file: InputFile, options: ReadOptions, target_bytes: int) -> list[I
     """Ranges of about `target_bytes` of a file that is neither compressed nor Parquet; the file if it cannot be cut."""
     assert file.size is not None
     with closing(ByteStream(file)) as stream:
+        if why_binary(stream.head, options):
+            return [file]
         blocks = BlockReader(stream, options, IntakeReport())
         name = wanted_format(file, options)
         name = detect(blocks.head, file.path) if name == "auto" else name
@@ -102,10 +106,13 @@ def cut_file(file: InputFile, options: ReadOptions, target_bytes: int) -> list[I
         return [file]
     with Path(file.path).open("rb") as raw:
         cuts = _cuts(_RecordFinder(raw, file, options, name, blocks.encoding), file.size, target_bytes)
+    cuts = [cut for cut in cuts if cut > file.skip]
     if not cuts:
         return [file]
-    bounds = [0, *cuts, file.size]
-    return [replace(file, start=start, end=end, format=name) for start, end in itertools.pairwise(bounds)]
+    bounds = [file.skip, *cuts, file.size]
+    whole = replace(file, format=name, skip=0)
+    ranges = [replace(whole, start=start, end=end) for start, end in itertools.pairwise(bounds)]
+    return [replace(ranges[0], hashed_from=0), *ranges[1:]]
 
 
 def _cuts(finder: "_RecordFinder", size: int, target_bytes: int) -> list[int]:

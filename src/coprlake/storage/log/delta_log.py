@@ -28,6 +28,7 @@ from coprlake.errors import (
     CoprlakeError,
     DoneBeforeError,
     NotFoundError,
+    OvertakenError,
     StorageError,
     UnreadableTableError,
     UsageError,
@@ -80,10 +81,11 @@ COMMIT_ATTEMPTS: Final = 30
 
 
 class Transaction(NamedTuple):
-    """A step of an application that must not be made twice; its versions ascend."""
+    """A step of an application that must not be made twice; its versions ascend. If given, `after` was the last one."""
 
     application: str
     version: int
+    after: int | None = None
 
 
 class _Attempt(NamedTuple):
@@ -468,6 +470,8 @@ class DeltaLog:
 
     def _check_first(self, once: Transaction | None) -> None:
         last = None if once is None else self.transaction_version(once.application)
+        if once is not None and once.after is not None and (last or 0) != once.after:
+            raise OvertakenError(f"{self.folder.uri}: another transaction of {once.application} was first")
         if once is not None and last is not None and last >= once.version:
             self.sync_to(self.version)  # whoever made it may have died before it was on disk
             raise DoneBeforeError(
