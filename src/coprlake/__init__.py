@@ -32,7 +32,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "UnreadableTableError",
             "UsageError",
         ],
-        "ingestion": ["ingest"],
+        "ingestion": ["IngestReport", "ingest"],
         "intake.reading": ["Intake", "ReadOptions"],
         "predicate.build": [
             "all_of",

@@ -16,6 +16,7 @@ from .errors import UnreadableDataError as UnreadableDataError
 from .errors import UnreadableSketchError as UnreadableSketchError
 from .errors import UnreadableTableError as UnreadableTableError
 from .errors import UsageError as UsageError
+from .ingestion import IngestReport as IngestReport
 from .ingestion import ingest as ingest
 from .intake.reading import Intake as Intake
 from .intake.reading import ReadOptions as ReadOptions

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+import coprlake
 from coprlake.errors import CoprlakeError
 from coprlake.summary import Summarized
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from coprlake.query.plain_search import TableFields
     from coprlake.query.planning import View
     from coprlake.query.searching import Search
+    from coprlake.storage.ledger import Ledger
+    from coprlake.storage.log.delta_log import DeltaLog
     from coprlake.storage.snapshot import Snapshot
 
 
@@ -58,6 +61,10 @@ class Shortcuts(Summarized, ABC):
         """The newest version."""
         return self.snapshot().version
 
+    @abstractmethod
+    def _delta_log(self, what: str) -> "DeltaLog":
+        """The log, to do something with it."""
+
     @property
     def columns(self) -> list[str]:
         """The names of the columns; `schema` also has their types."""
@@ -76,3 +83,27 @@ class Shortcuts(Summarized, ABC):
     def count(self) -> int:
         """The number of records; `search(...).count()` counts those that match."""
         return self.search().count()
+
+    def ledger(self) -> "Ledger":
+        """The files that were ingested, by their contents."""
+        from coprlake.storage.ledger import Ledger
+
+        return Ledger(self._delta_log("ingest"))
+
+    def ingest(self, inputs: Any, **options: Any) -> "coprlake.IngestReport":
+        """Read logs into the table: a file, folder or glob, a list of them, or an open file.
+
+        >>> table = coprlake.create_table("logs")
+        >>> table.ingest("app.log").row_count
+        2
+        >>> [row["content"] for row in table.search("refused", columns=["content"]).rows()]
+        ['2026-11-16T03:55:01Z ERROR connection refused']
+
+        Args:
+            inputs: what to read.
+            **options: as `coprlake.ingest` takes them: ``again=True``, ``source="web-1"``, ``format="csv"``.
+
+        Returns:
+            What was read (`read`, with counts and warnings) and what was written.
+        """
+        return coprlake.ingest(inputs, into=self, **options)

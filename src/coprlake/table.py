@@ -15,7 +15,7 @@ from coprlake.errors import ConflictError, NotFoundError, UnreadableTableError, 
 from coprlake.files import Folder
 from coprlake.predicate.narrowing.claims import Exact
 from coprlake.predicate.predicates import EVERYTHING, Combinable, Predicate
-from coprlake.query.context import Context
+from coprlake.query.context import context_of
 from coprlake.query.options import SearchOptions
 from coprlake.query.ordering import Order
 from coprlake.query.plain_search import predicate_for
@@ -255,7 +255,7 @@ class Table(Shortcuts):
             use_sketches: False to scan, which finds the same.
         """
         predicate = predicate_for(predicate, self._view)
-        around = _NO_CONTEXT if context == 0 else _context(context)
+        around = context_of(context)
         options = SearchOptions(
             since=microseconds(since, FOREVER[0]),
             until=microseconds(until, FOREVER[1]),
@@ -477,13 +477,3 @@ class Table(Shortcuts):
         log = DeltaLog.open(self._log.folder)
         features.check_writable(self.uri, log.configuration)
         return log
-
-
-_NO_CONTEXT = Context()
-
-
-def _context(context: int | tuple[int, int]) -> Context:
-    around = Context(context, context) if isinstance(context, int) else Context(*context)
-    if min(around) < 0:
-        raise UsageError(f"the context is {context}; expected 0 or more")
-    return around

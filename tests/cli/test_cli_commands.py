@@ -50,7 +50,7 @@ def test_ingest_makes_the_table_and_adds_to_it(run: Run, log: Path, tmp_path: Pa
     assert first.exit_code == 0, first.output
     assert "10" in first.stdout
     assert "version" in first.stderr
-    assert run("ingest", log, "--into", tmp_path / "t").exit_code == 0
+    assert run("ingest", log, "--into", tmp_path / "t", "--again").exit_code == 0
     assert count(run, tmp_path / "t") == 20
     assert open_table(tmp_path / "t").partition_by == []
 
@@ -109,8 +109,8 @@ def test_an_ingest_that_fails_adds_nothing(
         raise StorageError("the disk is full")
 
     run("ingest", log, "--into", tmp_path / "t")
-    monkeypatch.setattr(TableWriter, "close", full)
-    result = run("ingest", log, "--into", tmp_path / "t")
+    monkeypatch.setattr(TableWriter, "commit", full)
+    result = run("ingest", log, "--into", tmp_path / "t", "--again")
     assert result.exit_code == 2
     assert result.stderr == f"nothing was added to {tmp_path / 't'}\ncoprlake: error: the disk is full\n"
     assert count(run, tmp_path / "t") == 10
@@ -328,6 +328,32 @@ def test_generate_writes_the_same_lines_to_a_file_or_a_pipe(run: Run, tmp_path: 
     assert "sources" in piped.stderr
     assert run("generate", "--set", "nope").exit_code == 2
     assert run("generate", "--megabytes", "0").exit_code == 2
+
+
+def test_a_file_is_ingested_once_unless_asked_for(run: Run, log: Path, tmp_path: Path) -> None:
+    ingest = ("ingest", log, "--into", tmp_path / "new", "--engine", "local")
+    assert "10" in run(*ingest).output
+    done = run(*ingest)
+    told = "1 file was ingested before and is skipped; --again ingests it all the same"
+    assert f"nothing was added: {told}" in done.output
+    assert done.exit_code == 0
+    assert json.loads(run(*ingest, "--json").output)["reading"]["known"] == 1
+    log.write_text(log.read_text() + LINE.format(11, 11))
+    assert "1 file has grown; only what is new was read" in run(*ingest).output
+    assert run(*ingest, "--again").exit_code == 0
+    assert open_table(tmp_path / "new").count() == 22
+
+
+def test_binaries_are_named_and_a_single_one_is_refused(run: Run, log: Path, tmp_path: Path) -> None:
+    (tmp_path / "core").write_bytes(b"\0" * 100)
+    done = run("ingest", tmp_path / "core", "--into", tmp_path / "new", "--engine", "local")
+    assert done.exit_code == 2
+    assert "core: this is binary, not text; --text reads it all the same" in done.output
+    assert not (tmp_path / "new").exists()
+    done = run("ingest", tmp_path / "core", log, "--into", tmp_path / "new", "--engine", "local")
+    assert done.exit_code == 0
+    assert "core: passed over because it is binary" in done.output
+    assert run("ingest", "-a", tmp_path / "core", "--into", tmp_path / "raw", "--engine", "local").exit_code == 0
 
 
 @pytest.mark.parametrize(

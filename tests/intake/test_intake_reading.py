@@ -36,6 +36,7 @@ def read(*inputs: str | Path, stdin: Any = None, **options: Any) -> tuple[list[d
     """All records of the inputs, and the report."""
     rows: list[dict[str, Any]] = []
     types: dict[str, pa.DataType] = {}
+    options.setdefault("text", True)  # zero bytes are text here
     with Intake(inputs, ReadOptions(**options), stdin=stdin) as intake:
         for batch in intake:
             batch.validate(full=True)

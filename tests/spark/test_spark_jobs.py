@@ -5,6 +5,7 @@ import json
 import os
 import random
 import threading
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -164,6 +165,38 @@ def test_a_large_file_is_read_by_several_tasks(spark: SparkSession, tmp_path: Pa
     assert len(DeltaTable(by_spark.uri).history()) == 2
     assert (report.read.files, report.read.lines) == (1, 3000 + 2 * len(range(3, 3000, 7)))
     assert report.read.raw_bytes == (tmp_path / "a.log").stat().st_size
+
+
+def test_files_that_were_ingested_are_known_on_both_engines(
+    spark: SparkSession, tmp_path: Path, small_splits: None
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.log").write_text(text_log(3000))
+    (folder / "b.ndjson.gz").write_bytes(gzip.compress(ndjson_log(50).encode()))
+    with zipfile.ZipFile(folder / "c.zip", "w") as archive:
+        archive.writestr("one/x.log", text_log(20))
+        archive.writestr("two/x.log", text_log(30))
+    (folder / "core").write_bytes(bytes(100))
+    by_spark, in_process, report = ingest_both(spark, [folder], tmp_path, segment_bytes=40_000)
+    assert len(report.written[0].segments) > 2, "the log is read in ranges"
+    assert counted(by_spark) == counted(in_process)
+    assert report.read.binary == 1
+    assert set(by_spark.ledger().contents) == set(in_process.ledger().contents)
+    assert len(by_spark.ledger().contents) == 5
+    for table in (by_spark, in_process):
+        again = lake.ingest(spark, [folder], table)
+        assert (again.row_count, again.read.known) == (0, 3)
+        assert table.ingest(folder).row_count == 0
+    (folder / "a.log").write_text(text_log(6000))
+    grown = lake.ingest(spark, [folder], by_spark, segment_bytes=40_000)
+    assert (grown.row_count, grown.read.continued, grown.read.known) == (3000, 1, 2)
+    in_process.ingest(folder)
+    assert counted(by_spark) == counted(in_process)
+    assert set(by_spark.ledger().contents) == set(in_process.ledger().contents)
+    assert lake.ingest(spark, [folder / "a.log"], by_spark, again=True).row_count == 6000
+    with pytest.raises(UsageError, match="this is binary, not text"):
+        lake.ingest(spark, [folder / "core"], by_spark)
 
 
 @pytest.mark.parametrize("partition_by", ["userapp", ["day", "loglevel"], ["code"]])

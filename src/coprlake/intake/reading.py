@@ -10,6 +10,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from os import PathLike
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -38,7 +39,34 @@ from coprlake.tokens.fingerprint import as_bytes
 __all__ = ["InputFile", "Intake", "IntakeReport", "ReadOptions", "list_inputs"]
 
 _DEFAULTS = ReadOptions()
+_DOCUMENT = "a document or program in a zip archive"
 _PARTS = {"text": None, "syslog": syslog_parts, "access": access_parts}
+
+
+def refuse_binary(file: InputFile, options: ReadOptions) -> None:
+    """Refuse a file that is not text, unless the options say so; for one that is named by itself.
+
+    Raises:
+        UsageError: it is not.
+    """
+    with suppress(OSError), closing(ByteStream(file)) as stream:  # who reads it will tell of errors
+        if archive_kind(stream.head) is not None:
+            what = _DOCUMENT if is_document(file) else None
+        else:
+            is_parquet = options.format == "parquet" or stream.head.startswith(PARQUET_MAGIC)
+            what = None if is_parquet else why_binary(stream.head, options)
+        if what is not None:
+            raise refusal(file, what)
+
+
+def refusal(file: InputFile, what: str) -> UsageError:
+    """The error for a file that is not text."""
+    return UsageError(f"{file.name}: this is {what}, not text; --text reads it all the same (ReadOptions.text)")
+
+
+def _total_bytes(files: Sequence[InputFile]) -> int | None:
+    lengths = [file.length for file in files]
+    return None if None in lengths else sum(length or 0 for length in lengths)
 
 
 class Intake:
@@ -59,6 +87,7 @@ class Intake:
     Attributes:
         report: what was found, growing while reading.
         files: what will be read.
+        options: how.
         total_bytes: of all files, or their ranges, on disk; None if one of them is a stream.
         contents: what each file held that was read to its end; streams are left out.
         ranges: the same for ranges of files.
@@ -83,15 +112,18 @@ class Intake:
         self.files = list_inputs(inputs, walk) if files is None else list(files)
         Clock(options.zone)  # an unknown zone is an error now and not at the first timestamp
         self.report = IntakeReport()
-        lengths = [file.length for file in self.files]
-        self.total_bytes = None if None in lengths else sum(length or 0 for length in lengths)
-        self._options = options
+        self.total_bytes = _total_bytes(self.files)
+        self.options = options
         self._stdin = stdin
         self._stream: ByteStream | None = None
         self._begun = False
+        self._batches: Iterator[pa.RecordBatch] | None = None
+        self._first: pa.RecordBatch | None = None
         self._strict = strict
         self._mapper = RecordMapper(options, self.report)
         self._refuses_binary = files is None and is_one_file(inputs)
+        if self._refuses_binary and self.files[0].size:
+            refuse_binary(self.files[0], options)
         self.contents: list[FileContent] = []
         self.ranges: list[RangeContent] = []
         self.report.passed_over(walk.skipped, walk.links)
@@ -103,6 +135,18 @@ class Intake:
         If it is `strict`, a file that cannot be opened or read is an error, so that it can be tried again.
         """
         return cls((), options, files=files, strict=strict)
+
+    def restrict(self, files: Sequence[InputFile]) -> None:
+        """Read other files, or less of them, than were listed; before anything is read."""
+        self.files = list(files)
+        self.total_bytes = _total_bytes(self.files)
+
+    def first(self) -> pa.RecordBatch | None:
+        """The first batch, None if there is none; the iteration gives it again."""
+        if self._batches is None:
+            self._batches = self._all_batches()
+            self._first = next(self._batches, None)
+        return self._first
 
     def __enter__(self) -> Self:
         return self
@@ -122,6 +166,14 @@ class Intake:
         if self._begun:
             raise UsageError("an intake can be read only once; make another one")
         self._begun = True
+        first, self._first = self.first(), None
+        if first is not None:
+            assert self._batches is not None
+            yield first
+            del first
+            yield from self._batches
+
+    def _all_batches(self) -> Iterator[pa.RecordBatch]:
         for file in self.files:
             self.report.files += file.is_first
             try:
@@ -136,10 +188,10 @@ class Intake:
 
     def _of_file(self, file: InputFile) -> Iterator[pa.RecordBatch]:
         """The records of a file, or of all members of an archive."""
-        self._stream = stream = ByteStream(file, self._stdin, max_expansion=self._options.max_expansion)
+        self._stream = stream = ByteStream(file, self._stdin, max_expansion=self.options.max_expansion)
         kind = archive_kind(stream.head) if stream.from_start else None
         if kind == "zip" and is_document(file):
-            self._pass_over(file, "a document or program in a zip archive")
+            self._pass_over(file, _DOCUMENT)
         elif kind is not None:
             yield from self._of_archive(file, stream, kind)
         else:
@@ -147,9 +199,10 @@ class Intake:
 
     def _of_archive(self, file: InputFile, stream: ByteStream, kind: str) -> Iterator[pa.RecordBatch]:
         self.report.files -= 1  # its members count
+        self._refuses_binary = False
         bytes_before = self.report.bytes_read
         try:
-            for member in members(file, stream, kind, self._options.max_expansion):
+            for member in members(file, stream, kind, self.options.max_expansion):
                 if member.file.path in file.known:
                     self.report.known += 1
                     continue
@@ -158,7 +211,7 @@ class Intake:
                     self.report.unreadable += 1
                     self.report.warn(member.file.path, member.problem or "cannot be read")
                     continue
-                inner = ByteStream(member.file, max_expansion=self._options.max_expansion, raw=member.raw)
+                inner = ByteStream(member.file, max_expansion=self.options.max_expansion, raw=member.raw)
                 if archive_kind(inner.head):
                     self._pass_over(member.file, "an archive inside of an archive")
                 else:
@@ -174,37 +227,37 @@ class Intake:
 
     def _pass_over(self, file: InputFile, what: str) -> None:
         if self._refuses_binary:
-            raise UsageError(f"{file.name}: this is {what}, not text; --text reads it all the same (ReadOptions.text)")
+            raise refusal(file, what)
         self.report.binary += 1
         self.report.warn(file.name, f"passed over because it is {what}; --text reads it all the same")
 
     def _batches_of(self, file: InputFile, stream: ByteStream) -> Iterator[pa.RecordBatch]:
         report, before = self.report, self._counts()
-        source = file.source if self._options.source is None else self._options.source
+        source = file.source if self.options.source is None else self.options.source
         source = as_bytes(source).decode(errors="replace")  # the name of a file need not be UTF-8
-        clock = Clock(self._options.zone, self._options.year, file.modified)
-        name = wanted_format(file, self._options)
+        clock = Clock(self.options.zone, self.options.year, file.modified)
+        name = wanted_format(file, self.options)
         if name == "parquet" or (name == "auto" and stream.head.startswith(PARQUET_MAGIC)):
             name = "parquet"
             report.formats[name] += 1
             yield from read_parquet(file, stream, self._mapper.for_file(source, clock), report)
             while stream.read(1 << 20):  # for its hash
                 pass
-        elif stream.from_start and (what := why_binary(stream.head, self._options)):
+        elif stream.from_start and (what := why_binary(stream.head, self.options)):
             self._pass_over(file, what)
             return
         else:
-            blocks = BlockReader(stream, self._options, report)
+            blocks = BlockReader(stream, self.options, report)
             name = detect(blocks.head, file.path) if name == "auto" else name
             if file.is_first:
                 report.formats[name] += 1
             mapper = self._mapper.for_file(source, clock)
             if name == "ndjson":
-                yield from NdjsonReader(blocks, mapper, self._options, report)
+                yield from NdjsonReader(blocks, mapper, self.options, report)
             elif name == "csv":
-                yield from CsvReader(blocks, os.path.basename(file.path), mapper, self._options, report)  # noqa: PTH119
+                yield from CsvReader(blocks, os.path.basename(file.path), mapper, self.options, report)  # noqa: PTH119
             else:
-                yield from TextReader(blocks, source, clock, self._options, report, _PARTS[name])
+                yield from TextReader(blocks, source, clock, self.options, report, _PARTS[name])
         if stream.damage:
             report.unreadable += 1
             report.warn(file.name, f"{stream.damage}; everything before that place was read")
@@ -231,11 +284,11 @@ class Intake:
         replaced, broken, split, misfits, records = (now - old for now, old in zip(self._counts(), before, strict=True))
         if replaced:
             lines = "1 line is" if replaced == 1 else f"{replaced} lines are"
-            self.report.warn(file.name, f"{lines} not valid {self._options.encoding}; invalid bytes became U+FFFD")
+            self.report.warn(file.name, f"{lines} not valid {self.options.encoding}; invalid bytes became U+FFFD")
         if broken:
             self.report.warn(file.name, f"{broken} of {records} records do not have the format; kept as plain text")
         if split:
-            limit = self._options.max_record_bytes
+            limit = self.options.max_record_bytes
             self.report.warn(file.name, f"lines or records longer than {limit} bytes were cut {split} times")
         if misfits:
             self.report.warn(file.name, f"{misfits} values do not fit the type of their column; kept as attributes")

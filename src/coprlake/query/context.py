@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coprlake.errors import UsageError
 from coprlake.kernel import I64Array
 from coprlake.predicate.deciding.finding import Mask
 from coprlake.predicate.deciding.matching import Matcher
@@ -162,3 +163,16 @@ def _batches_of(segment: Searchable, source: pa.ChunkedArray | None, batch: int,
         return [other for other in near if 0 <= other < segment.batch_count]
     found = segment.candidates(compile_expression(expression)).tolist()
     return [other for other in found[::step] if (other - batch) * step > 0]
+
+
+_NO_CONTEXT: Final = Context()
+
+
+def context_of(given: int | tuple[int, int]) -> Context:
+    """The context that a caller asks for: a number of records, or one before and one after."""
+    if given == 0:
+        return _NO_CONTEXT
+    around = Context(given, given) if isinstance(given, int) else Context(*given)
+    if min(around) < 0:
+        raise UsageError(f"the context is {given}; expected 0 or more")
+    return around

@@ -5,8 +5,9 @@ any more: renamed, rotated or compressed since. A copy of a file that still is w
 """
 
 import os
+import re
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -30,7 +31,9 @@ from coprlake.intake.sources.inputs import InputFile
 from coprlake.storage.ledger import Ledger
 
 _MOVED_BYTES: Final = 1024
-"""A file at another path goes on with one that is gone only if that had so many bytes: short ones begin alike."""
+"""A file goes on with one of quite another name that is gone only if that had so many bytes: short ones begin alike."""
+_ROTATED: Final = re.compile(r"[-._]?\d+|\.(?:gz|bz2|xz|zst|lz4|old|bak)$")
+"""What rotation adds to the name of a log: ``app.log.1``, ``app.log-20261118.gz``, ``app.old``."""
 _WHOLE: Final = (ARCHIVE, "parquet")
 """Formats that do not grow at their end."""
 
@@ -54,10 +57,8 @@ def without_known(
     for file in files:
         new: InputFile | None = file
         if file.size and file.is_first and file.end is None:
-            try:
+            with suppress(OSError):  # who reads it will say so
                 new = _new_part(file, ledger, options, report)
-            except OSError:
-                pass  # who reads it will say so
         if new is None:
             report.known += 1
         else:
@@ -119,15 +120,15 @@ def _compared(
         if one.size == total:
             if one.path == path or _is_gone(one):
                 return None
-        elif one.format not in _WHOLE and (one.path == path or (one.size >= _MOVED_BYTES and _is_gone(one))):
+        elif one.format not in _WHOLE and (one.path == path or (_may_be_moved(one, path) and _is_gone(one))):
             name = one.format if options.format == "auto" else options.format
             place = continuation(seam, name, file.modified, options) if name == one.format else None
             if place is None:
-                report.warn(file.path, "has grown since it was ingested, but cannot be continued; read from its beginning")
+                report.warn(file.path, "has grown, but cannot be continued where it ended; read from its beginning")
                 return file
             report.continued += 1
             if place.skip < one.size:
-                report.warn(file.path, "its last record had been cut when it was ingested before, and is stored again, whole")
+                report.warn(file.path, "has grown; its last record had been cut, and is stored again, whole")
             return replace(file, skip=place.skip, prefix=place.prefix, format=name, after=one.digest)
     return file
 
@@ -149,6 +150,12 @@ def _seams(stream: ByteStream, sizes: set[int]) -> tuple[dict[int, tuple[bytes, 
             ahead += stream.read(AHEAD_BYTES)
         found[size] = content.digest(), Seam(size, head[:size], before, ahead[:AHEAD_BYTES])
     return found, content.size + len(ahead)  # exact if nothing follows the last size
+
+
+def _may_be_moved(content: FileContent, path: str) -> bool:
+    """Whether a file that begins as an earlier one did, and is longer, may be that one under another name."""
+    names = [_ROTATED.sub("", one) for one in (content.path, path)]
+    return content.size >= _MOVED_BYTES or names[0] == names[1]
 
 
 def _is_gone(content: FileContent) -> bool:

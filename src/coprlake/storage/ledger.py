@@ -1,9 +1,9 @@
 """Which files were ingested into a table, so that none is ingested twice: a list beside it, named by its commits.
 
-Each ingest adds one small Parquet file to ``_coprlake/ingested`` before it commits. The commit carries a transaction of
-the application ``coprlake.ingested`` whose version is the name of that file, so the list is exactly as new as the table:
-a file of the list that no commit names does not count. Readers of Delta tables pass over both. Each file of the list
-names the one before it, or holds what several before it held, so that there are only a few to read.
+Each ingest adds a page to the list, a small Parquet file in ``_coprlake/ingested``, before it commits. The commit has
+a transaction of the application ``coprlake.ingested`` whose version is the name of that page, so the list is exactly as
+new as the table: a page that no commit names does not count. Readers of Delta tables pass over both. Each page names
+the one before it, or holds what several before it held, so that there are only a few to read.
 """
 
 import secrets
@@ -25,7 +25,7 @@ APPLICATION: Final = "coprlake.ingested"
 _PREVIOUS: Final = b"coprlake.previous"
 _ATTEMPTS: Final = 30
 _ABSORBED_FACTOR: Final = 2
-"""A new file of the list takes in those before it that are at most so many times as long."""
+"""A new page takes in those before it that are at most so many times as long."""
 _COLUMNS: Final = pa.schema(
     [
         ("path", pa.string()),
@@ -41,14 +41,14 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class _Page:
-    """A file of the list."""
+    """A page of the list."""
 
     version: int
     contents: list[FileContent]
 
 
 def page_name(version: int) -> str:
-    """The file that a transaction names."""
+    """The page that a transaction names."""
     return f"{LEDGER_FOLDER}/{version:016x}.parquet"
 
 
@@ -82,7 +82,7 @@ class Ledger:
         return self._by_key.get(key, ())
 
     def live_names(self) -> set[str]:
-        """The files of the list that count."""
+        """The pages that count."""
         return {page_name(page.version) for page in self._pages}
 
     def record(
@@ -117,7 +117,9 @@ class Ledger:
                 continue
             self._load()
             return result
-        raise ConflictError(f"{self._log.folder.uri}: others ingested again and again; nothing was committed, try again")
+        raise ConflictError(
+            f"{self._log.folder.uri}: others ingested again and again; nothing was committed, try again"
+        )
 
     def _check_new(self, theirs: Sequence[FileContent], ours: Sequence[FileContent], *, again: bool) -> None:
         """Refuse to commit what somebody else has just committed."""
@@ -128,12 +130,12 @@ class Ledger:
             same = one.digest in digests or (one.path, one.after) in continued or (one.path, one.key) in begun
             if same and not again:
                 raise ConflictError(
-                    f"{one.path}: somebody else has ingested this file into {self._log.folder.uri} meanwhile; nothing was "
-                    "committed, try again: what is in the table will be passed over"
+                    f"{one.path}: somebody else has ingested this file into {self._log.folder.uri} meanwhile; nothing "
+                    "was committed, try again: what is in the table will be passed over"
                 )
 
     def _next_page(self, contents: Sequence[FileContent]) -> tuple[_Page, int]:
-        """The file to add, and the one that it follows."""
+        """The page to add, and the one that it follows."""
         number = ((self._head or 0) >> 32) + 1
         version = number << 32 | secrets.randbits(32)
         held = list(contents)
@@ -172,7 +174,7 @@ class Ledger:
         data = self._log.folder.read(page_name(version))
         table = pyarrow.parquet.read_table(pa.BufferReader(data))
         rows = table.select(_COLUMNS.names).to_pylist()
-        return _Page(version, [FileContent(**row) for row in rows]), int(table.schema.metadata[_PREVIOUS], 16)
+        return _Page(version, [FileContent(**row) for row in rows]), int((table.schema.metadata or {})[_PREVIOUS], 16)
 
 
 def _encoded(contents: Sequence[FileContent], previous: int) -> bytes:

@@ -8,13 +8,15 @@ from typing import Final
 from coprlake.config import VACUUM_HOURS
 from coprlake.files import FileEntry
 from coprlake.segment.sidecar import FOLDER, data_name_of
-from coprlake.storage.ledger import Ledger
+from coprlake.storage.ledger import LEDGER_FOLDER, Ledger
 from coprlake.storage.log.commits import LOG
 from coprlake.storage.log.delta_log import DeltaLog
 from coprlake.summary import Report
 
 _UNFINISHED: Final = re.compile(rf"{LOG}/\.(\d{{20}}\.json|_last_checkpoint)\.[0-9a-f]{{32}}\.tmp")
 """The unfinished commit of a killed writer."""
+_LEDGER_NS: Final = 24 * 3600 * 10**9
+"""How long a page of the list of ingested files stays that no commit names yet, whatever the retention."""
 STREAMS_FOLDER: Final = f"{FOLDER}/streams"
 """The default folder for checkpoints of streams."""
 
@@ -48,9 +50,11 @@ def vacuum(log: DeltaLog, *, retention_hours: float = VACUUM_HOURS, dry_run: boo
     report.bytes = sum(sizes.get(name, 0) for name in report.data_files)
     gone = set(report.data_files)
     youngest_ns = time.time_ns() - int(retention_hours * 3600e9)
-    listed = Ledger(log).live_names()
+    ledger = Ledger(log)
     for entry in log.folder.list(FOLDER):
-        if entry.name in listed:
+        if entry.name.startswith(f"{LEDGER_FOLDER}/"):
+            if ledger.problem is None and entry.name not in ledger.live_names():
+                _remove(log, entry, report, report.leftovers, min(youngest_ns, time.time_ns() - _LEDGER_NS))
             continue  # or files would be ingested twice
         if entry.name.startswith(f"{STREAMS_FOLDER}/"):
             continue  # a stream that pauses for a month continues where it was

@@ -23,6 +23,9 @@ _DAYS = {"today": 0, "yesterday": -1, "tomorrow": 1}
 def parse_span(text: str) -> timedelta:
     """Parse a span of time: ``30m``, ``7d``, ``1h30m``.
 
+    >>> parse_span("1h30m")
+    datetime.timedelta(seconds=5400)
+
     Raises:
         UsageError: the text is not a span of time.
     """

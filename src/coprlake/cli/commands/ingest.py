@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,14 +22,13 @@ from coprlake.cli.printing.progress_bar import Advance, job_bar, progress_bar
 from coprlake.errors import UsageError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from coprlake.intake.options import IntakeReport, ReadOptions
     from coprlake.intake.reading import Intake
     from coprlake.intake.sources.inputs import InputFile
+    from coprlake.storage.ledger import Ledger
 
 _STREAMS = ("/dev/", "/proc/")
-_NOT_AS_LONG_AS_ITS_TEXT = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".zip", ".parquet")
+_NOT_AS_LONG_AS_ITS_TEXT = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".lz4", ".zip", ".parquet")
 
 
 @click.command(
@@ -48,6 +47,7 @@ _NOT_AS_LONG_AS_ITS_TEXT = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".zip", ".parq
     metavar="SIZE",
     help="Commit after each SIZE of raw text, instead of once at the end. Local engine only.",
 )
+@click.option("--again", is_flag=True, help="Also read files that were ingested into the table before.")
 @click.option("--dry-run", is_flag=True, help="Read and report, but write nothing. Local engine only.")
 @engine_options(weighs=True)
 @click.option("-q", "--quiet", is_flag=True, help="Print only warnings and errors, and the report if --json is given.")
@@ -62,6 +62,7 @@ def ingest(
     engine: Engine,
     follow_links: bool,
     commit_every: int | None,
+    again: bool,
     dry_run: bool,
     quiet: bool,
     as_json: bool,
@@ -70,6 +71,10 @@ def ingest(
 
     Plain text, JSON lines, CSV, syslog, access logs and Parquet are detected automatically, compressed or not.
     Timestamps and log levels are recognised in each line. Either all records are added to the table or none are.
+
+    Archives (.zip, .tar and compressed .tar) are read member by member; files that are not text are passed over and
+    named. A file that was ingested before is passed over, too, also if it was renamed or compressed since; of one that
+    has grown only the new part is read.
 
     Spark reads on all cores, or on all machines of a cluster, which must all have access to the files and the table.
     This process starts at once, and is faster for less than about a gigabyte; it always reads standard input and pipes.
@@ -81,6 +86,7 @@ def ingest(
     ingested = Ingested(target.uri, is_dry_run=dry_run)
     with Intake(files, reading, follow_links=follow_links, stdin=sys.stdin.buffer) as intake:
         _refuse_own_files(intake, target)
+        ledger = _left_out(intake, target, again=again)
         work = Work.of_files(intake.files)
         engine = engine.weighed(work, _local_only(intake.files, commit_every, dry_run))
         ingested.engine_reason = engine.reason
@@ -89,9 +95,9 @@ def ingest(
             note(f"reading{what} {'on Spark' if engine.is_spark else 'in this process'}, {engine.reason}")
         with _told_what_is_left(target, commit_every):
             if engine.is_spark and intake.total_bytes:
-                _run_on_spark(intake, target, reading, engine, ingested)
+                _run_on_spark(intake, target, reading, engine, ingested, ledger, again)
             else:  # nothing to read, so no need for Spark
-                _run(intake, target, commit_every, ingested)
+                _run(intake, target, commit_every, ingested, ledger, again)
     ingested.judge_layout()
     ingested.reading = asdict(intake.report) | {"formats": dict(intake.report.formats)}
     if as_json:
@@ -122,21 +128,25 @@ def _local_only(files: "Sequence[InputFile]", commit_every: int | None, dry_run:
     return found
 
 
-class _Begun:
-    """An intake whose first batch has been read, so that no table is created for empty input."""
+def _left_out(intake: "Intake", target: Target, *, again: bool) -> "Ledger | None":
+    """Take out of the intake what the table has; return the list of what it has, None for a new table."""
+    from coprlake.ingestion import leave_out_known
 
-    def __init__(self, intake: "Intake") -> None:
-        self.report = intake.report
-        self._batches = iter(intake)
-        self.first = next(self._batches, None)
-
-    def __iter__(self) -> "Iterator[pa.RecordBatch]":
-        if self.first is not None:
-            yield self.first
-            yield from self._batches
+    if target.version() is None:
+        return None
+    ledger = target.open().ledger()
+    leave_out_known(intake, ledger, again=again)
+    return ledger
 
 
-def _run(intake: "Intake", target: Target, commit_bytes: int | None, ingested: Ingested) -> None:
+def _run(
+    intake: "Intake",
+    target: Target,
+    commit_bytes: int | None,
+    ingested: Ingested,
+    ledger: "Ledger | None",
+    again: bool,
+) -> None:
     """Read everything, and write it unless this is a dry run."""
     started = time.perf_counter()
     with progress_bar("ingesting", intake.total_bytes) as advance:
@@ -145,26 +155,23 @@ def _run(intake: "Intake", target: Target, commit_bytes: int | None, ingested: I
             for _ in intake:
                 progress(intake.report)
         else:
-            _write(intake, target, commit_bytes, ingested, advance)
+            from coprlake.ingestion import ingest_intake
+
+            first = intake.first()
+            if first is not None:  # no table is created for empty input
+                target.check_columns(first.schema.names, is_all=len(intake.files) == 1)
+                written = ingest_intake(
+                    target.open(),
+                    intake,
+                    segment_bytes=target.segment_bytes,
+                    commit_bytes=commit_bytes,
+                    progress=_progress(advance),
+                    again=again,
+                    ledger=ledger,
+                )
+                for report in written.written:
+                    ingested.add(report)
     ingested.seconds = time.perf_counter() - started
-
-
-def _write(intake: "Intake", target: Target, commit_bytes: int | None, ingested: Ingested, advance: Advance) -> None:
-    from coprlake.ingestion import ingest as ingest_all
-
-    begun = _Begun(intake)
-    if begun.first is None:
-        return
-    target.check_columns(begun.first.schema.names, is_all=len(intake.files) == 1)
-    written = ingest_all(
-        target.open(),
-        cast("Intake", begun),
-        segment_bytes=target.segment_bytes,
-        commit_bytes=commit_bytes,
-        progress=_progress(advance),
-    )
-    for report in written.written:
-        ingested.add(report)
 
 
 def _progress(advance: Advance) -> Callable[["IntakeReport"], None]:
@@ -179,7 +186,15 @@ def _progress(advance: Advance) -> Callable[["IntakeReport"], None]:
     return progress
 
 
-def _run_on_spark(intake: "Intake", target: Target, reading: "ReadOptions", engine: Engine, ingested: Ingested) -> None:
+def _run_on_spark(
+    intake: "Intake",
+    target: Target,
+    reading: "ReadOptions",
+    engine: Engine,
+    ingested: Ingested,
+    ledger: "Ledger | None",
+    again: bool,
+) -> None:
     """Let Spark's tasks read and write everything; creates the table only once Spark has started."""
     from coprlake.spark.jobs.ingesting import ingest_files
 
@@ -190,7 +205,14 @@ def _run_on_spark(intake: "Intake", target: Target, reading: "ReadOptions", engi
         ingested.start_seconds = time.perf_counter() - started
         with job_bar("ingesting", _text_bytes(files)) as progress:
             done = ingest_files(
-                spark, files, target.open(), reading, segment_bytes=target.segment_bytes, progress=progress
+                spark,
+                files,
+                target.open(),
+                reading,
+                segment_bytes=target.segment_bytes,
+                progress=progress,
+                ledger=ledger,
+                again=again,
             )
     ingested.seconds = done.seconds
     intake.report.merge(done.read)

@@ -26,7 +26,9 @@ _OPTIONS = {
         metavar="YEAR",
         help="Year of timestamps without one. Defaults to the year in which the file was modified.",
     ),
-    "source": click.option("--source", metavar="NAME", help="Source of all records. Defaults to the path of the file."),
+    "source": click.option(
+        "--source", metavar="NAME", help="Source of all records. Defaults to the file's path as given."
+    ),
     "multiline": click.option(
         "--multiline",
         metavar="REGEX",
@@ -43,7 +45,11 @@ _OPTIONS = {
         default=250,
         show_default=True,
         metavar="TIMES",
-        help="Stop reading a compressed file once it expands to more than 1 GiB and TIMES its size; 0 for no limit.",
+        help="Stop reading a compressed file or archive once it expands to more than 1 GiB and TIMES its size; "
+        "0 for no limit.",
+    ),
+    "text": click.option(
+        "-a", "--text", is_flag=True, help="Also read files that look binary, as text. They are passed over otherwise."
     ),
     "attributes": click.option(
         "--attributes", is_flag=True, help="Store all other keys in one map instead of typed columns."

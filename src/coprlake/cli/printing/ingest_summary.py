@@ -98,9 +98,12 @@ def print_summary(ingested: Ingested, report: "IntakeReport", *, is_quiet: bool 
     if is_quiet:
         return
     files = figures.amount(report.files, "file")
+    told = _known(report)
     if not report.records:
-        note(f"no records in {files}; nothing was added")
+        note(told and f"nothing was added: {told}" if not report.files else f"no records in {files}; nothing was added")
         return
+    if told:
+        note(told)
     spent, raw = ingested.seconds, report.raw_bytes
     kinds = ", ".join(f"{count:,} {name}" for name, count in report.formats.most_common())
     rows = [
@@ -124,6 +127,20 @@ def print_summary(ingested: Ingested, report: "IntakeReport", *, is_quiet: bool 
         note(f"added to {ingested.table}{commits}: {segments}, version {ingested.version}")
 
 
+def _known(report: "IntakeReport") -> str:
+    """What the table had already."""
+    told = []
+    if report.known:
+        noun = "file was" if report.known == 1 else "files were"
+        verb = "is" if report.known == 1 else "are"
+        it = "it" if report.known == 1 else "them"
+        told.append(f"{report.known:,} {noun} ingested before and {verb} skipped; --again ingests {it} all the same")
+    if report.continued:
+        noun = "file has" if report.continued == 1 else "files have"
+        told.append(f"{report.continued:,} {noun} grown; only what is new was read")
+    return "; ".join(told)
+
+
 def _engine(ingested: Ingested) -> str:
     if ingested.engine == "local":
         return "local, in this process"
@@ -138,6 +155,7 @@ def _oddities(report: "IntakeReport") -> list[tuple[str, str]]:
             ("broken", report.broken, ", kept as plain text"),
             ("cut", report.split, " times, because a record was too long"),
             ("not text", report.replaced_lines, " lines with bytes that are invalid in the encoding"),
+            ("binary", report.binary, " files passed over, because they are not text"),
             ("unreadable", report.unreadable, " files"),
             ("links", report.skipped_links, " not followed, because they lead out of their folder"),
         )

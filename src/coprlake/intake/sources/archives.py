@@ -24,7 +24,15 @@ _TAR_MAGIC_PLACE: Final = 257
 _DOCUMENTS: Final = ("[Content_Types].xml", "META-INF/MANIFEST.MF", "mimetype", "AndroidManifest.xml")
 """Members by which a zip archive is a document or a program."""
 
-_DAMAGE: Final = (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, zlib.error, NotImplementedError, RuntimeError)
+_DAMAGE: Final = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    EOFError,
+    OSError,
+    zlib.error,
+    NotImplementedError,
+    RuntimeError,
+)
 
 
 class Member(NamedTuple):
@@ -88,8 +96,8 @@ class _Allowance:
         limit = max(EXPANSION_FREE_BYTES, self._max_expansion * self._packed_bytes())
         if self._max_expansion and self._expanded > limit:
             raise OSError(
-                f"the archive expands to more than {self._max_expansion} times its size, which looks like a bomb; if it "
-                "is none, raise --max-expansion (max_expansion of ReadOptions), or set it to 0"
+                f"the archive expands to more than {self._max_expansion} times its size, which looks like a bomb; if "
+                "it is none, raise --max-expansion (max_expansion of ReadOptions), or set it to 0"
             )
 
 
@@ -173,9 +181,10 @@ def _member(file: InputFile, name: str, size: int, modified: float | None) -> In
     )
 
 
-def _moment(parts: tuple[int, ...]) -> float | None:
+def _moment(parts: tuple[int, int, int, int, int, int]) -> float | None:
     """When a member of a zip archive was changed, in seconds since 1970: it has the local time without a zone."""
     try:
-        return time.mktime((*parts, 0, 0, -1)) if parts[0] > 1980 else None
+        year, month, day, hour, minute, second = parts
+        return time.mktime((year, month, day, hour, minute, second, 0, 0, -1)) if year > 1980 else None
     except (OverflowError, ValueError):
         return None

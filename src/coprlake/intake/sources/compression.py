@@ -55,7 +55,8 @@ class _Counted:
     def read(self, size: int = -1) -> bytes:
         """Up to `size` bytes; of a pipe what has come when its writer takes a break."""
         if self._back:
-            data, self._back = self._back, b""
+            size = len(self._back) if size < 0 else size
+            data, self._back = self._back[:size], self._back[size:]
             return data
         if self.limit is not None:
             left = self.limit - self.count

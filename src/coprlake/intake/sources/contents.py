@@ -135,7 +135,9 @@ def range_content(file: InputFile, path: str, name: str) -> RangeContent:
     start = file.start if file.hashed_from is None else file.hashed_from
     with Path(file.path).open("rb") as raw:
         head = raw.read(HEAD_BYTES)
-        return RangeContent(path, file.start, file.end, head, piece_digests(raw, start, file.end, file.size), name, file.after)
+        return RangeContent(
+            path, file.start, file.end, head, piece_digests(raw, start, file.end, file.size), name, file.after
+        )
 
 
 def path_text(path: str) -> str:

@@ -98,7 +98,7 @@ def _of_table(seam: Seam) -> Continuation | None:
 
 def _of_lines(seam: Seam, name: str, modified: float | None, options: ReadOptions) -> int:
     start, before, end = seam.size - len(seam.before), seam.before, seam.size
-    if not before.endswith(b"\n"):
+    if not before.endswith((b"\n", b"\r")):
         for newline in (b"\n", b"\r\n"):
             if seam.ahead.startswith(newline):  # the line was complete but for its end
                 before, end = before + newline, end + len(newline)
@@ -121,7 +121,10 @@ def _of_lines(seam: Seam, name: str, modified: float | None, options: ReadOption
 def _heads(
     raw: bytes, name: str, modified: float | None, options: ReadOptions, *, is_sure: bool
 ) -> tuple["np.ndarray[tuple[int], np.dtype[np.bool_]]", "np.ndarray[tuple[int], np.dtype[np.int64]]"]:
-    """Which lines begin a record, and where the lines begin; if the first is not sure to, those before a sure one don't."""
+    """Which lines begin a record, and where each line begins.
+
+    If it is not sure that the first one does, only those count from the first on that is sure to.
+    """
     lines, _ = split_lines(bytes_of(raw), last=True)
     starts = lines.starts
     text: bytes = raw

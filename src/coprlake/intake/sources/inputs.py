@@ -120,7 +120,9 @@ def list_inputs(
 def is_one_file(inputs: Sequence[str | PathLike[str]]) -> bool:
     """Whether the inputs are a single file, or standard input, that is named itself."""
     given = [inputs] if isinstance(inputs, str | PathLike) else list(inputs)
-    return len(given) == 1 and (os.fspath(given[0]) == STDIN or not Path(given[0]).is_dir() and Path(given[0]).exists())
+    return len(given) == 1 and (
+        os.fspath(given[0]) == STDIN or (not Path(given[0]).is_dir() and Path(given[0]).exists())
+    )
 
 
 def _expand(given: str, walk: Walk) -> Iterator[InputFile]:

@@ -4,6 +4,7 @@ The parsing code is that of the in-process engine. Records move between machines
 something other than the day or the source; see `shuffling`.
 """
 
+import functools
 import math
 import time
 import uuid
@@ -19,18 +20,20 @@ from coprlake.config import SEGMENT_BYTES
 from coprlake.errors import ConflictError, UsageError
 from coprlake.ingestion import Gatherer, IngestReport, give_memory_back, measured
 from coprlake.intake.options import IntakeReport, ReadOptions
-from coprlake.intake.reading import Intake, list_inputs
-from coprlake.intake.sources.inputs import InputFile, Walk
+from coprlake.intake.reading import Intake, list_inputs, refuse_binary
+from coprlake.intake.sources.inputs import InputFile, Walk, is_one_file
 from coprlake.intake.sources.splitting import plan_splits
 from coprlake.records import DAY, SOURCE
 from coprlake.spark.jobs import shuffling
-from coprlake.spark.jobs.joining import ColumnTypesError, Part, discard, join
+from coprlake.spark.jobs.joining import ColumnTypesError, Part, contents_of, discard, join
 from coprlake.spark.jobs.spreading import parallelism, places, places_in
 from coprlake.spark.jobs.task_progress import JobProgress, TaskProgress, watching
 from coprlake.spark.jobs.tasks import PartWriter, WriteTask, answer, answers
 from coprlake.spark.runtime.builds import same_build
 from coprlake.spark.runtime.warming import warm_up_once
 from coprlake.spark.source.open_tables import opened
+from coprlake.storage.known_files import without_known
+from coprlake.storage.ledger import Ledger
 from coprlake.storage.log.delta_log import DeltaLog, Transaction
 from coprlake.storage.writer import WriteReport
 from coprlake.table import Table
@@ -73,8 +76,11 @@ def ingest(
     segment_bytes: int = SEGMENT_BYTES,
     shuffle: bool | None = None,
     progress: JobProgress | None = None,
+    again: bool = False,
 ) -> IngestReport:
     """Append all records of some files to a table, in one commit.
+
+    Files that were ingested before are passed over, and of those that have grown since only what is new is read.
 
     Args:
         spark: the session.
@@ -87,10 +93,28 @@ def ingest(
         shuffle: whether to bring the records of each partition together first; None does so if the table is
             partitioned by more than the day and the source.
         progress: called periodically with what the tasks have done.
+        again: also ingest files that were ingested before.
     """
     walk = Walk(recursive, follow_links)
     files = list_inputs(inputs, walk)
-    report = ingest_files(spark, files, table, options, segment_bytes=segment_bytes, shuffle=shuffle, progress=progress)
+    if is_one_file(inputs) and files[0].size:
+        refuse_binary(files[0], options)
+    known = IntakeReport()
+    target = opened(table)
+    ledger = target.ledger()
+    files = files if again else without_known(files, ledger, options, known)
+    report = ingest_files(
+        spark,
+        files,
+        target,
+        options,
+        segment_bytes=segment_bytes,
+        shuffle=shuffle,
+        progress=progress,
+        ledger=ledger,
+        again=again,
+    )
+    report.read.merge(known)
     report.read.passed_over(walk.skipped, walk.links)
     return report
 
@@ -106,8 +130,13 @@ def ingest_files(
     progress: JobProgress | None = None,
     once: Transaction | None = None,
     note: dict[str, Any] | None = None,
+    ledger: Ledger | None = None,
+    again: bool = False,
 ) -> IngestReport:
-    """Like `ingest`, for files that are already listed; `once` makes it a transaction that is committed only once."""
+    """Like `ingest`, for files that are already listed, without those that are known.
+
+    `once` makes it a transaction that is committed only once; otherwise the files are added to the `ledger`.
+    """
     stream = next((file.path for file in files if file.size is None), None)
     if stream is not None:
         raise UsageError(
@@ -118,6 +147,7 @@ def ingest_files(
     warm_up_once()
     here = Path.cwd()  # tasks run in the folder where Java was started
     files = [replace(file, path=str(here / file.path)) for file in files]
+    ledger = None if once is not None else ledger or target.ledger()
     total = sum(file.length or 0 for file in files)
     split_bytes = min(segment_bytes, max(SMALLEST_SPLIT_BYTES, math.ceil(total / parallelism(spark))))
     groups = plan_splits(files, options, split_bytes)
@@ -126,8 +156,9 @@ def ingest_files(
         shuffle = len(groups) > 1 and needs_shuffle(target.partition_by)
     work = _shuffled(spark, groups, job) if shuffle else _direct(spark, groups, job)
     count = 0 if shuffle else len(groups)
+    note = {"operation": "ingest"} | (note or {})
     with watching(target.uri, job.name, progress):
-        parts, written = settle(target, work, count, segment_bytes, once, {"operation": "ingest"} | (note or {}))
+        parts, written = settle(target, work, count, segment_bytes, once, note, ledger=ledger, again=again)
     report = IngestReport(IntakeReport(), [written] if written.version is not None else [])
     for part in parts:
         if part.read is not None:
@@ -148,6 +179,9 @@ def settle(
     segment_bytes: int,
     once: Transaction | None,
     note: dict[str, Any],
+    *,
+    ledger: Ledger | None = None,
+    again: bool = False,
 ) -> tuple[list[Part], WriteReport]:
     """Run all tasks and commit; tasks that disagree on the type of a new column run again once it is settled.
 
@@ -158,7 +192,10 @@ def settle(
         segment_bytes: raw size at which a segment is sealed.
         once: a transaction; see `DeltaLog.commit`.
         note: for the history.
+        ledger: the list of ingested files, which gets those that the tasks have read.
+        again: whether it is fine that somebody else has ingested the same meanwhile.
     """
+    note = note | {"engine": "spark"}
     log = DeltaLog.open(WriteTask.of(table).folder)
     numbers = list(range(count))
     parts: list[Part] = [Part()] * count
@@ -171,7 +208,10 @@ def settle(
             else:
                 parts = found
             try:
-                return parts, join(log, parts, note=note | {"engine": "spark"}, once=once)
+                if ledger is None or not any(part.files for part in parts):
+                    return parts, join(log, parts, note=note, once=once)
+                commit = functools.partial(_join, log, parts, note)
+                return parts, ledger.record(contents_of(parts), commit, again=again)
             except ColumnTypesError as error:
                 numbers = error.losers if count else []
                 discard(log, [parts[number] for number in numbers] if count else parts)
@@ -181,6 +221,10 @@ def settle(
     except BaseException:
         discard(log, parts)
         raise
+
+
+def _join(log: DeltaLog, parts: Sequence[Part], note: dict[str, Any], once: Transaction | None) -> WriteReport:
+    return join(log, parts, note=note, once=once)
 
 
 def _direct(spark: "SparkSession", groups: list[list[InputFile]], job: Job) -> RunParts:
@@ -204,7 +248,7 @@ def _shuffled(spark: "SparkSession", groups: list[list[InputFile]], job: Job) ->
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for place in places_in(batches):
                 with Intake.of(groups[place], job.options, strict=job.strict) as intake:
-                    yield from shuffling.packed(measured(intake), task.shape.partition_by, intake.report)
+                    yield from shuffling.packed(measured(intake), task.shape.partition_by, intake)
 
         packages = places(spark, len(groups)).mapInArrow(same_build(read), shuffling.COLUMNS)
         return shuffling.write(packages, task, job.name, watched=job.watched)
@@ -222,5 +266,5 @@ def read_group(task: WriteTask, files: Sequence[InputFile], job: Job, number: in
             gatherer.add(batch, raw_bytes)
         gatherer.flush()
         part = writer.finish()
-    part.read = intake.report
+    part.read, part.contents, part.ranges = intake.report, intake.contents, intake.ranges
     return part

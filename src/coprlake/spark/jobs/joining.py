@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from coprlake.errors import ConflictError, DoneBeforeError
 from coprlake.intake.options import IntakeReport
+from coprlake.intake.sources.contents import FileContent, RangeContent, joined_ranges
 from coprlake.storage.log.actions import NewFile
 from coprlake.storage.log.delta_log import DeltaLog, Transaction
 from coprlake.storage.writer import WriteReport
@@ -21,11 +22,15 @@ class Part:
         files: the segments.
         new_fields: columns of these segments that the table did not have.
         read: the intake report, if the task read raw logs.
+        contents: what the files held that the task read.
+        ranges: the same for ranges of files.
     """
 
     files: list[NewFile] = field(default_factory=list)
     new_fields: dict[str, pa.Field] = field(default_factory=dict)
     read: IntakeReport | None = None
+    contents: list[FileContent] = field(default_factory=list)
+    ranges: list[RangeContent] = field(default_factory=list)
 
 
 class ColumnTypesError(ConflictError):
@@ -77,6 +82,12 @@ def join(
     for file in files:
         report.add(file.report)
     return report
+
+
+def contents_of(parts: Sequence[Part]) -> list[FileContent]:
+    """What the files held that all tasks read."""
+    whole = [content for part in parts for content in part.contents]
+    return whole + joined_ranges(one for part in parts for one in part.ranges)
 
 
 def settled_fields(parts: Sequence[Part]) -> dict[str, pa.Field]:

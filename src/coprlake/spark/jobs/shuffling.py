@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from coprlake.ingestion import give_memory_back
 from coprlake.intake.options import IntakeReport
+from coprlake.intake.reading import Intake
 from coprlake.records import DAY
 from coprlake.spark.jobs.joining import Part
 from coprlake.spark.jobs.task_progress import TaskProgress
@@ -72,9 +73,9 @@ def _row(key: str, raw_bytes: int, data: bytes | None, report: bytes | None) -> 
 
 
 def packed(
-    batches: Iterable[tuple[pa.RecordBatch, int]], partition_by: Sequence[str], report: IntakeReport
+    batches: Iterable[tuple[pa.RecordBatch, int]], partition_by: Sequence[str], intake: Intake
 ) -> Iterator[pa.RecordBatch]:
-    """In a reading task: yield packages, and the intake report at the end."""
+    """In a reading task: yield packages, and at the end what the intake tells."""
     packer = _Packer()
     for batch, raw_bytes in batches:
         records = tidy(batch)
@@ -88,7 +89,7 @@ def packed(
         for partition, part in split(extended, copies):
             yield from packer.add(json.dumps(partition), part, raw_bytes * part.num_rows // records.num_rows)
     yield from packer.flush()
-    yield _row("", 0, None, pickle.dumps(report))
+    yield _row("", 0, None, pickle.dumps((intake.report, intake.contents, intake.ranges)))
 
 
 def write(packages: "DataFrame", task: WriteTask, job: str, *, watched: bool) -> list[Part]:
@@ -101,22 +102,26 @@ def write(packages: "DataFrame", task: WriteTask, job: str, *, watched: bool) ->
         number = context.partitionId() if context else 0
         give_memory_back()
         progress = TaskProgress(task.shape.uri, job, number) if watched else None
-        read = IntakeReport()
+        read = Part(read=IntakeReport())
         with PartWriter(task, progress) as writer:
             for row in rows:
                 for place in range(row.num_rows):
                     _write_package(writer, row, place, read)
             part = writer.finish()
-        part.read = read
+        part.read, part.contents, part.ranges = read.read, read.contents, read.ranges
         yield from answer(part)
 
     return list(answers(packages.hint("rebalance", "key").mapInArrow(same_build(work), "result binary")))
 
 
-def _write_package(writer: PartWriter, row: pa.RecordBatch, place: int, read: IntakeReport) -> None:
-    report = row.column("report")[place].as_py()
-    if report is not None:
-        read.merge(pickle.loads(report))
+def _write_package(writer: PartWriter, row: pa.RecordBatch, place: int, read: Part) -> None:
+    told = row.column("report")[place].as_py()
+    if told is not None:
+        report, contents, ranges = pickle.loads(told)
+        assert read.read is not None
+        read.read.merge(report)
+        read.contents += contents
+        read.ranges += ranges
         return
     raw_bytes = row.column("raw_bytes")[place].as_py()
     data = row.column("data")[place]

@@ -288,9 +288,8 @@ class DeltaLog:
         )
 
     def _failed(self, what: str, error: Exception) -> StorageError:
-        if isinstance(error, StorageError):
-            return error
-        return StorageError(f"{self.folder.uri}: {what}; {cause_of(error)}")
+        failed = StorageError(f"{self.folder.uri}: {what}; {cause_of(error)}")
+        return error if isinstance(error, StorageError) else failed
 
     def _done(self, version: int) -> int:
         """Return when the commit of this version will survive a loss of power."""
@@ -329,7 +328,7 @@ class DeltaLog:
         """
         if not self.folder.is_local:
             return
-        try:
+        with suppress(CoprlakeError):
             log = DeltaLog.open(self.folder)
             present = log.names()
             if log.missing():
@@ -338,8 +337,6 @@ class DeltaLog:
                 if name not in present and not is_named(self.folder, name, log.version):
                     self.folder.remove(name)
                     self.folder.remove(sidecar_name(name))
-        except CoprlakeError:
-            return
 
     def names(self) -> set[str]:
         """The data files of this version."""
@@ -469,10 +466,10 @@ class DeltaLog:
         return True
 
     def _check_first(self, once: Transaction | None) -> None:
-        last = None if once is None else self.transaction_version(once.application)
-        if once is not None and once.after is not None and (last or 0) != once.after:
+        last = 0 if once is None else self.transaction_version(once.application)
+        if once and once.after is not None and (last or 0) != once.after:
             raise OvertakenError(f"{self.folder.uri}: another transaction of {once.application} was first")
-        if once is not None and last is not None and last >= once.version:
+        if once and last is not None and last >= once.version:
             self.sync_to(self.version)  # whoever made it may have died before it was on disk
             raise DoneBeforeError(
                 f"{self.folder.uri}: transaction {once.version} of {once.application} is in the table already"
