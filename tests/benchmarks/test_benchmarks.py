@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import demo, intake, signature_bits, sketch, store
+from benchmarks import demo, first_contact, intake, signature_bits, sketch, store
 
 pytestmark = pytest.mark.slow
 
@@ -99,3 +99,28 @@ def test_the_sketch_benchmark_says_what_is_wrong(arguments: list[str], capsys: p
 def test_the_signature_benchmark_says_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     assert signature_bits.main(["--megabytes", "0"]) == 2
     assert capsys.readouterr().err.startswith("error: ")
+
+
+FIRST_CONTACT_FIGURES = {
+    "search_seconds", "query_seconds", "help_seconds", "import_seconds", "many_years", "threads_over_one",
+    "search_over_pyarrow", "query_over_pyarrow", "help_over_pyarrow", "import_over_pyarrow", "search_over_ripgrep",
+}  # fmt: skip
+
+
+def test_the_first_contact_is_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Without the installation, which has a test of its own."""
+    sizes = ["--megabytes", "1", "--years-megabytes", "0.3", "--runs", "1", "--thread-seconds", "0.1"]
+    assert first_contact.main([*sizes, "--no-install", "--folder", str(tmp_path), "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert not FIRST_CONTACT_FIGURES - set(figures)
+    years = figures["many_years"]
+    assert set(years) == {"raw_bytes", "segments", "index_percent", "ingest_over_unpartitioned"}
+    assert years["segments"] <= 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_log_over_years_keeps_its_lines() -> None:
+    lines = first_contact.over_years(["a", "b", "c"])
+    assert [line.rpartition(" ")[2] for line in lines] == ["a", "b", "c"]
+    assert lines[0].startswith("2013-01-01T00:00:00Z ")
+    assert lines[-1].startswith("2021-")
