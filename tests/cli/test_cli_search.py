@@ -538,8 +538,8 @@ def test_exit_codes_of_the_real_program(records: Path, tmp_path: Path) -> None:
 def test_a_field_that_is_not_there_is_hinted_at(run: Run, records: Path, tmp_path: Path) -> None:
     result = run("search", "x", records, "-f", "nofield")
     assert result.exit_code == 1
-    assert "nofield is not a column" in result.stderr
-    assert "nothere is not a column" in run("search", records, "--where", "nothere>3").stderr
+    assert "no record has a field nofield" in result.stderr
+    assert "no record has a field nothere" in run("search", records, "--where", "nothere>3").stderr
     pq.write_table(pa.table({"message": ["hello"]}), tmp_path / "a.parquet")
     assert run("search", "hello", tmp_path).exit_code == 0
     result = run("search", "hello", tmp_path, "-f", "content")
@@ -547,3 +547,32 @@ def test_a_field_that_is_not_there_is_hinted_at(run: Run, records: Path, tmp_pat
     assert "no column content" in result.stderr
     assert "message" in result.stderr
     assert run("search", "hello", tmp_path, "--all-fields").exit_code == 0
+
+
+def test_typos_are_told_with_the_nearest_name(run: Run, tmp_path: Path) -> None:
+    table = create_table(tmp_path / "t", partition_by=None)
+    table.append([{"content": "hello", "service": "api", "status": 404, "attributes": {"pod": "p-1"}}])
+    for options, told in {
+        ("-f", "servce", "api"): "no record has a field servce; did you mean service?",
+        ("--where", "podd=p-1"): "no record has a field podd; did you mean pod?",
+        ("servce:api",): "did you mean service:?",
+        ("--where", "status=abc"): "status is int64, which 'abc' never equals; expected a number",
+        ("--level", "eror"): "did you mean ERROR?",
+    }.items():
+        for command in ("search", "explain"):
+            result = run(command, *options, table.uri)
+            assert (result.stdout + result.stderr).count(told) == 1, (command, result.stderr)
+        assert told in run("delete", *options, table.uri, "--dry-run").stderr
+    assert "no record" not in run("search", "-f", "pod", "p-1", table.uri).stderr
+    assert "the text comes before the table" in run("search", table.uri, "hello").stderr
+    assert "did you mean .json?" in run("search", "hello", table.uri, "--out", tmp_path / "x.jsn").stderr
+    assert "did you mean service?" in run("search", "hello", table.uri, "--columns", "servce").stderr
+    assert "did you mean search?" in run("serch", "hello", table.uri).stderr
+
+
+def test_explain_names_a_reason_once(run: Run, tmp_path: Path) -> None:
+    table = create_table(tmp_path / "t", partition_by=None)
+    table.append([{"content": "hello", "a": "x", "b": "y", "c": "z"}])
+    shown = run("explain", "he", table.uri).stdout
+    assert shown.count("shorter than 3 letters") == 1
+    assert run("explain", "--all-fields", "he", table.uri).stdout.count('contains(*, "he")') == 2  # the search itself

@@ -48,6 +48,16 @@ class LazyCommands(click.Group):
         command: click.Command = getattr(import_module(f"coprlake.cli.commands.{cmd_name}"), cmd_name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; the error for an unknown one names the nearest."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from coprlake.language.suggestions import hint
+
+            ctx.fail(f"no such command {args[0]!r}{hint(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command, and report its errors."""
         try:

@@ -57,11 +57,13 @@ class TableFields:
         schema: its columns.
         keys: the keys of attributes that occur in it.
         complete: whether no other keys can occur.
+        has_records: whether there are any records.
     """
 
     schema: pa.Schema
     keys: frozenset[str]
     complete: bool
+    has_records: bool = False
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -87,7 +89,7 @@ def fields_of(view: View) -> TableFields:
     profiles = [*snapshot.pool.profiles, *(segment.profile for segment in view.uncommitted)]
     complete = all(profile.complete for profile in profiles) and all(s.sidecar is not None for s in snapshot.segments)
     keys = {name for profile in profiles for name in profile.fields} - set(snapshot.schema.names)
-    return TableFields(snapshot.schema, frozenset(keys), complete)
+    return TableFields(snapshot.schema, frozenset(keys), complete, bool(profiles))
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,11 @@ from coprlake.errors import FormatError, UsageError
 from coprlake.predicate.narrowing.claims import Exact, Necessary
 from coprlake.predicate.predicates import EVERYTHING, And, Not, Or
 from coprlake.query.context import MATCH, Context
+from coprlake.query.doubts import doubts
 from coprlake.query.opening import BatchMatches, BatchOpener
 from coprlake.query.options import SearchOptions
 from coprlake.query.ordering import TimeSorter, Unit, units_by_time, units_in_any_order
+from coprlake.query.plain_search import fields_of
 from coprlake.query.planning import Planner, SegmentPlan, View
 from coprlake.query.report import SearchReport
 from coprlake.query.resolving import resolved, timed
@@ -183,12 +185,16 @@ class Search(Summarized, Candidates, Results):
 
     def _begin(self) -> View:
         view = self._view()
+        found: list[str] = []
         if self._resolves and not self._is_spelled(view):
             columns = _all_columns(view)
             self._predicate = resolved(self._asked, columns)
             self._sought = Necessary(self._predicate)
             self._options = timed(self._options, columns)
+            found = doubts(self._asked, columns, lambda: fields_of(view))
         self.report = SearchReport(predicate=self._predicate)
+        for text in found:
+            self.report.note(text)
         return view
 
     def _is_spelled(self, view: View) -> bool:

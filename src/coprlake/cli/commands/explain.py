@@ -8,7 +8,7 @@ import click
 from coprlake.cli.options.filters import PLAIN, SearchRequest, filter_options
 from coprlake.cli.printing import figures
 from coprlake.cli.printing.json_reports import echo_json
-from coprlake.cli.printing.notices import color_option, note, warn_each
+from coprlake.cli.printing.notices import color_option, note, noted, warn_each
 
 if TYPE_CHECKING:
     from coprlake.query.report import SearchReport
@@ -115,7 +115,8 @@ def _planned(report: "SearchReport") -> list[tuple[str, str]]:
 
 
 def _notes(report: "SearchReport") -> list[tuple[str, str]]:
-    return [("note" if i == 0 else "", text) for i, text in enumerate(report.notes)]
+    left = [text for text in report.notes if text not in noted()]
+    return [("note" if i == 0 else "", text) for i, text in enumerate(left)]
 
 
 def _pruned(report: "SearchReport") -> list[tuple[str, str]]:

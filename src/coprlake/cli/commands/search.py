@@ -251,16 +251,4 @@ def _nothing(table: "Table", asked: SearchRequest) -> str:
         return f"{asked.table}: the table has no records yet; `coprlake ingest` adds some"
     if len(asked.texts) == 1 and asked.texts[0] != asked.table and os.path.isdir(asked.texts[0]):  # noqa: PTH112
         return f"no match for {asked.texts[0]!r} in {asked.table}; if you meant it as the table, use --table"
-    return f"no match in {asked.table}{_hint(table, asked)}"
-
-
-def _hint(table: "Table", asked: SearchRequest) -> str:
-    """Name the first field that is not a column: it may be an attribute, or misspelt."""
-    from coprlake.predicate.predicates import ALL_FIELDS
-
-    columns = table.schema.names
-    fields = [*asked.fields, *(condition.field for condition in asked.conditions)]
-    unknown = [field for field in fields if field not in columns and field != ALL_FIELDS]
-    if unknown:
-        return f"; {unknown[0]} is not a column (perhaps an attribute?); the columns are {', '.join(columns)}"
-    return ""
+    return f"no match in {asked.table}"

@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
 from coprlake.cli.options.time_option import moment_option
-from coprlake.cli.printing.notices import note
+from coprlake.cli.printing.notices import note, note_once
 from coprlake.config import LEVELS, OTHER_LEVEL_NAMES
-from coprlake.language.suggestions import nearest
 
 if TYPE_CHECKING:
     from coprlake.predicate.predicates import Operator, Predicate
@@ -86,7 +86,13 @@ class SearchRequest:
             parts.append(
                 p.OneOf(LOGLEVEL, tuple(dict.fromkeys(name for level in self.levels for name in level_names(level))))
             )
-        return _one(p.And, parts)
+        whole = _one(p.And, parts)
+        if table is not None:
+            from coprlake.query.doubts import doubts
+
+            for text in doubts(whole, table.schema, table.fields):
+                note_once(text)
+        return whole
 
     def search(self, table: "Table", **options: Any) -> "Search":
         """Search the table, with further options of `Table.search`."""
@@ -109,7 +115,7 @@ class SearchRequest:
         fields = (lambda: NO_FIELDS) if table is None else table.fields
         found = plain_search(text, fields, within=self._fields(), case_sensitive=self.case_sensitive)
         for text in found.notes if table is not None else ():
-            _tell(text)
+            note_once(text)
         return found.predicate
 
     def _condition(self, condition: Condition) -> "Predicate":
@@ -124,12 +130,6 @@ class SearchRequest:
 
 def _one(kind: Callable[[tuple["Predicate", ...]], "Predicate"], parts: list["Predicate"]) -> "Predicate":
     return parts[0] if len(parts) == 1 else kind(tuple(parts))
-
-
-@functools.cache
-def _tell(text: str) -> None:
-    """Print a note, once for all uses of a filter."""
-    note(text)
 
 
 def _like(field: str, text: str, case_sensitive: bool) -> "Predicate":
@@ -158,6 +158,8 @@ def _conditions(ctx: click.Context, param: click.Parameter, given: Sequence[str]
 
 def _levels(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
     for level in given:
+        from coprlake.language.suggestions import nearest
+
         name = level.rstrip("+").upper()
         if level.endswith("+") and OTHER_LEVEL_NAMES.get(name, name) not in LEVELS:
             raise click.BadParameter(f"{level!r}: + needs one of {', '.join(LEVELS)} before it", ctx, param)
@@ -179,12 +181,19 @@ def _arguments(positional: Sequence[str], texts: Sequence[str], table: str | Non
         raise click.UsageError(
             f"expected {_expected(bool(texts), bool(table))}, found {' '.join(map(repr, positional))}"
         )
+    if len(positional) == 2 and _is_table(positional[0]) and not _is_table(positional[1]):
+        first, second = positional
+        raise click.UsageError(f"{first} is a table and {second} is not; the text comes before the table")
     if not texts and positional and (len(positional) == 2 or fallback):
         texts, positional = positional[:1], positional[1:]
     found = positional[0] if positional else fallback
     if not found:
         raise click.UsageError(f"no table given; name it after the text, with --table, or in {TABLE_VARIABLE}")
     return _Arguments(tuple(texts), found)
+
+
+def _is_table(name: str) -> bool:
+    return Path(name, "_delta_log").is_dir() or "://" in name
 
 
 def _expected(has_texts: bool, has_table: bool) -> str:

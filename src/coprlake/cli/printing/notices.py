@@ -36,6 +36,20 @@ def note(text: str, *, is_styled: bool = False) -> None:
     click.echo(text if is_styled else harmless(text), err=True)
 
 
+def note_once(text: str) -> None:
+    """Print a note to stderr, unless this run of a command has done so."""
+    if text not in noted():
+        noted().add(text)
+        note(text)
+
+
+def noted() -> set[str]:
+    """What `note_once` has printed in this run of a command."""
+    context = click.get_current_context(silent=True)
+    found: set[str] = set() if context is None else context.find_root().meta.setdefault("coprlake.noted", set())
+    return found
+
+
 def warn(text: str) -> None:
     """Print a warning to stderr."""
     click.echo(f"{click.style('coprlake: warning:', fg='yellow', bold=True)} {one_line(text)}", err=True)

@@ -40,6 +40,16 @@ class Shown:
         return self.out in (None, "-") and sys.stdout.isatty()
 
 
+def _output_for(out: str | None) -> str:
+    """The format that the name of a file asks for; lines, unless its suffix looks like a typo."""
+    from coprlake.language.suggestions import nearest
+
+    suffix = Path(out or "-").suffix.lower()
+    if suffix not in SUFFIXES and (meant := nearest(suffix, SUFFIXES, 0.7)) is not None:
+        raise click.UsageError(f"--out {out}: did you mean {meant}? For another suffix, name the format with -o")
+    return SUFFIXES.get(suffix, "lines")
+
+
 def chosen_layout(
     table: "Table", output: str | None, out: str | None, columns: str | None, *, has_context: bool
 ) -> Shown:
@@ -50,7 +60,7 @@ def chosen_layout(
 
     is_terminal = out in (None, "-") and sys.stdout.isatty()
     if output is None:
-        output = "table" if is_terminal else SUFFIXES.get(Path(out or "-").suffix.lower(), "lines")
+        output = "table" if is_terminal else _output_for(out)
     if output == "parquet" and is_terminal:
         raise click.UsageError("a terminal cannot show Parquet; name a file with --out, or redirect the output")
     names = table.schema.names
@@ -58,7 +68,12 @@ def chosen_layout(
         chosen = [name.strip() for name in columns.split(",") if name.strip()]
         unknown = [name for name in chosen if name not in names]
         if unknown or not chosen:
-            raise click.UsageError(f"no column {unknown[0] if unknown else ''!r}; the table has {', '.join(names)}")
+            from coprlake.language.suggestions import hint
+
+            similar = hint(unknown[0], names) if unknown else ""
+            raise click.UsageError(
+                f"no column {unknown[0] if unknown else ''!r}{similar}; the table has {', '.join(names)}"
+            )
     elif output in FOR_PEOPLE and CONTENT in names:
         chosen = [name for name in SHOWN if name in names] if output == "table" else [CONTENT]
     else:

@@ -5,6 +5,7 @@ cannot be pruned is reported in words, for a user who wonders why a search reads
 """
 
 import re
+from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from coprlake.config import RuleSet
@@ -154,8 +155,7 @@ def _in_all_fields(predicate: Leaf, profile: Profile, notes: _Notes) -> Expressi
     if unknown:
         notes[f"{predicate}: {', '.join(unknown)} not indexed"] = None
         return ANYTHING
-    known = [(field, indexed) for field, indexed in profile.fields.items() if indexed is not None]
-    return batches_in_any(*[_in_text(predicate, field, indexed, notes) for field, indexed in known])
+    return _in_texts(predicate, {name: own for name, own in profile.fields.items() if own is not None}, notes)
 
 
 def _in_any_value(predicate: Leaf, profile: Profile, notes: _Notes) -> Expression:
@@ -197,8 +197,17 @@ def _in_each_field(predicate: Leaf, profile: Profile, notes: _Notes) -> Expressi
     if unknown:
         notes[f"{predicate}: {', '.join(unknown)} not indexed"] = None
         return ANYTHING
-    known = [(name, own) for name, own in profile.fields.items() if own is not None and name not in NOT_SEARCHED]
-    return batches_in_any(*[_in_text(predicate, field, indexed, notes) for field, indexed in known])
+    known = {name: own for name, own in profile.fields.items() if own is not None and name not in NOT_SEARCHED}
+    return _in_texts(predicate, known, notes)
+
+
+def _in_texts(predicate: Leaf, fields: Mapping[str, Indexed], notes: _Notes) -> Expression:
+    """What a batch must contain if the text of one of the fields matches; one reason is enough if nothing."""
+    own: _Notes = {}
+    expression = batches_in_any(*[_in_text(predicate, field, indexed, own) for field, indexed in fields.items()])
+    if expression == ANYTHING:
+        notes |= dict.fromkeys(list(own)[:1])
+    return expression
 
 
 def _required_anywhere(predicate: Leaf) -> Requirement:
