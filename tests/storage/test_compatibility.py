@@ -121,6 +121,27 @@ def test_an_old_table_is_extended_and_kept_in_shape(old: tuple[Path, list[dict[s
     assert open_table(path).verify(deep=True).is_sound
 
 
+def test_an_old_table_is_repartitioned_and_back(old: tuple[Path, list[dict[str, Any]]]) -> None:
+    path, _ = old
+    table = open_table(path)
+    before = told_of(table)
+    for layout, columns in (("none", []), ("day", ["day"]), ("none", [])):
+        table.optimize(repartition=layout)  # type: ignore[arg-type]
+        table = open_table(path)
+        assert table.partition_by == columns
+        assert _sorted(told_of(table)) == _sorted(before)
+        assert table.verify(deep=True).is_sound
+        assert table.search(term("depot_5")).count() == sum(matches(term("depot_5"), row) for row in before)
+    table.vacuum(retention_hours=0)
+    assert _sorted(told_of(open_table(path))) == _sorted(before)
+
+
+def _sorted(rows: list[dict[str, Any]]) -> list[str]:
+    """The records without their day, in an order of their own."""
+    plain = [{name: value for name, value in row.items() if name != "day" and value is not None} for row in rows]
+    return sorted(json.dumps(row, sort_keys=True, default=str) for row in plain)
+
+
 def told_of(table: Table) -> list[dict[str, Any]]:
     """The records of a table, read without any index."""
     return [read(line) for line in told(table.search(use_sketches=False).rows())]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from coprlake import contains
+from coprlake import contains, equals
 from coprlake.cli.main import cli
 from coprlake.segment.sealed import SealedSegment
 from coprlake.table import Table, create_table, open_table
@@ -62,6 +62,37 @@ def test_three_logs_of_years_are_one_segment(run: Callable[..., Result], tmp_pat
     assert found["records"] == 12_000
     assert found["segments"] <= 2
     assert found["index_bytes"] < 0.3 * found["raw_bytes"], "small, and kept mergeable"
+
+
+def test_a_log_that_gains_columns_again_and_again_is_one_segment(run: Callable[..., Result], tmp_path: Path) -> None:
+    """Each block of it has a column that others do not have."""
+    log = tmp_path / "grows.jsonl"
+    with log.open("w") as out:
+        for number in range(60_000):
+            own = {f"rare_{number // 6000}": number} if number % 500 == 0 else {}
+            moment = (START + timedelta(minutes=number)).isoformat()
+            row = {"ts": moment, "level": "INFO", "msg": f"request {number} served in {number * 7 % 900} ms"} | own
+            out.write(json.dumps(row | {"service": f"s{number % 5}", "user": f"u{number * 31 % 977}"}) + "\n")
+    found = ingested(run, log, "--into", tmp_path / "logs")
+    assert found["segments"] <= 2
+    table = open_table(tmp_path / "logs")
+    assert table.search().count() == 60_000
+    assert table.search("request 6000 served").count() == 1
+    assert table.search(equals("rare_3", 18_000)).count() == 1
+    assert sum(path.suffix == ".parquet" for path in (tmp_path / "logs").iterdir()) == found["segments"]
+    assert table.verify(deep=True).is_sound
+
+
+def test_logs_of_different_kinds_stay_apart_if_that_is_smaller(tmp_path: Path) -> None:
+    table = create_table(tmp_path / "logs")
+    kinds = [{f"{kind}{number}": number for number in range(40)} for kind in "ab"]
+    with table.writer() as writer:
+        for turn in range(3):
+            for more in kinds:
+                content = "x" * 1000
+                writer.append([{"content": f"{content} {turn} {number}"} | more for number in range(3000)])
+    assert len(table.snapshot().segments) == 2
+    assert table.search().count() == 18_000
 
 
 def test_small_days_are_told(run: Callable[..., Result], tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from coprlake.config import RULES, RuleSet
 from coprlake.errors import CorruptSidecarError, UsageError
+from coprlake.files import Folder
 from coprlake.segment.checksum import checksum
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.tokens.profile import IN_CONTENT, NOT_TOGETHER, Indexed, Profile, other_fields
@@ -59,6 +60,12 @@ def sidecar_name(data_name: str) -> str:
     if data_name.startswith("/") or ".." in data_name.split("/"):
         raise UsageError(f"{data_name}: not the name of a data file inside a table, so it gets no sidecar")
     return f"{FOLDER}/{data_name}.copr"
+
+
+def remove_segment(folder: Folder, name: str) -> None:
+    """Remove a data file that is in no log, and its sidecar."""
+    folder.remove(name)
+    folder.remove(sidecar_name(name))
 
 
 def data_name_of(sidecar: str) -> str | None:

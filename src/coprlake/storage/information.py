@@ -59,7 +59,7 @@ class TableInfo(Report):
 
 def describe(info: TableInfo, segments: Sequence[SealedSegment]) -> TableInfo:
     """Fill in the sizes and counts; for a segment without a sidecar, only its data file counts."""
-    from coprlake.storage.optimizing import packed  # a search does not need it
+    from coprlake.storage.merging import packed  # a search does not need it
 
     times = []
     for segment in segments:

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from coprlake.config import BATCH_BYTES, FULL_SIGNATURE_BITS, MERGEABLE_BYTES
+from coprlake.config import BATCH_BYTES, FULL_SIGNATURE_BITS, MERGEABLE_BYTES, POSTING_LIMIT
 from coprlake.errors import ConflictError, FormatError
 from coprlake.files import Folder
 from coprlake.kernel import I64Array
@@ -25,6 +25,7 @@ from coprlake.segment.sidecar import (
     encode_sidecar,
     joined_kinds,
     joined_values,
+    remove_segment,
     sidecar_name,
 )
 from coprlake.sketch.merge import add_sealed
@@ -32,10 +33,12 @@ from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.sealing import encode
 from coprlake.storage.partitioning import Partition, fresh_name, log_text
 from coprlake.storage.progress import Progress
-from coprlake.storage.segmenter import remove_segment
 from coprlake.tokens.profile import NOT_TOGETHER
 
 Group: TypeAlias = Sequence[SealedSegment]
+
+_NULL_COLUMN_BYTES: Final = 100
+"""What a column without values takes in a row group: its page, and its place in the footer."""
 
 
 class Merged(NamedTuple):
@@ -112,6 +115,50 @@ def opened_merged(folder: Folder, group: Group, merged: Merged) -> SealedSegment
         sealed.name, sealed.data_bytes, sealed.row_count, sealed.first_time, sealed.last_time, group[0].entry.partition
     )
     return SealedSegment(folder, entry, group[0].constants)
+
+
+def packed(segments: Iterable[SealedSegment], target_bytes: int) -> list[list[SealedSegment]]:
+    """All segments in order of time, in groups of about the target size."""
+    groups: list[list[SealedSegment]] = []
+    size = batches = 0
+    for segment in sorted(segments, key=time_order):
+        own = estimated_raw_bytes(segment)
+        if not groups or size + own > target_bytes or batches + segment.batch_count > POSTING_LIMIT:
+            groups.append([])
+            size = batches = 0
+        groups[-1].append(segment)
+        size += own
+        batches += segment.batch_count
+    return groups
+
+
+def groups_to_join(segments: Sequence[SealedSegment], target_bytes: int) -> list[list[SealedSegment]]:
+    """Groups of a writer's small segments that are cheaper as one, although their columns differ.
+
+    A column that a batch does not have takes `_NULL_COLUMN_BYTES` in it. A segment has costs of its own, and its sketch
+    has to learn common words: about 32 KiB, and 0.3 % of its raw text. Two small segments are left as they are: it
+    would take longer than it saves.
+    """
+    raw = {segment.name: estimated_raw_bytes(segment) for segment in segments}
+    if len(segments) < 2 or (len(segments) == 2 and sum(raw.values()) < MERGEABLE_BYTES):
+        return []
+    groups: list[list[SealedSegment]] = []
+    columns: list[set[str]] = []
+    for segment in sorted(segments, key=lambda one: raw[one.name], reverse=True):
+        own = set(segment.schema.names)
+        saved = max(32 << 10, raw[segment.name] * 3 // 1000)
+        for group, known in zip(groups, columns, strict=True):
+            batches = sum(one.batch_count for one in group)
+            added = len(own - known) * batches + len(known - own) * segment.batch_count
+            fits = sum(raw[one.name] for one in group) + raw[segment.name] <= target_bytes
+            if fits and added * _NULL_COLUMN_BYTES <= saved and batches + segment.batch_count <= POSTING_LIMIT:
+                group.append(segment)
+                known |= own
+                break
+        else:
+            groups.append([segment])
+            columns.append(own)
+    return [sorted(group, key=time_order) for group in groups if len(group) > 1]
 
 
 class SegmentMerger:

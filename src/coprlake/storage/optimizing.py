@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES, POSTING_LIMIT
+from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES
 from coprlake.deprecation import Renamed
 from coprlake.errors import ConflictError
 from coprlake.segment.mutable import SegmentReport
@@ -19,7 +19,7 @@ from coprlake.storage.merging import (
     layout_of,
     merge,
     opened_merged,
-    time_order,
+    packed,
 )
 from coprlake.storage.partitioning import log_text
 from coprlake.storage.progress import Progress
@@ -99,21 +99,6 @@ def groups_to_merge(
             by_partition.setdefault(tuple(segment.entry.partition.items()), []).append(segment)
     groups = [group for members in by_partition.values() for group in packed(members, target_bytes)]
     return [group for group in groups if full or len(group) > 1]
-
-
-def packed(segments: Iterable[SealedSegment], target_bytes: int) -> list[list[SealedSegment]]:
-    """All segments in order of time, in groups of about the target size."""
-    groups: list[list[SealedSegment]] = []
-    size = batches = 0
-    for segment in sorted(segments, key=time_order):
-        own = estimated_raw_bytes(segment)
-        if not groups or size + own > target_bytes or batches + segment.batch_count > POSTING_LIMIT:
-            groups.append([])
-            size = batches = 0
-        groups[-1].append(segment)
-        size += own
-        batches += segment.batch_count
-    return groups
 
 
 class MergePlan:

@@ -26,9 +26,10 @@ from coprlake.storage.merging import (
     batches_by_time,
     estimated_raw_bytes,
     merge,
+    packed,
     time_order,
 )
-from coprlake.storage.optimizing import OptimizeReport, optimize, packed
+from coprlake.storage.optimizing import OptimizeReport, optimize
 from coprlake.storage.partitioning import with_day
 from coprlake.storage.progress import Progress
 from coprlake.storage.segmenter import Segmenter, TableShape

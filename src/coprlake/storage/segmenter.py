@@ -5,18 +5,20 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from coprlake.config import OPEN_SEGMENTS, SEGMENT_BYTES, WRITER_MEMORY_BYTES
+from coprlake.config import OPEN_SEGMENTS, RULES, SEGMENT_BYTES, WRITER_MEMORY_BYTES
 from coprlake.errors import UsageError
 from coprlake.files import Folder
 from coprlake.records import DAY
 from coprlake.segment.mutable import MutableSegment, SegmentOptions
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
 from coprlake.segment.searchable import Searchable
-from coprlake.segment.sidecar import sidecar_name
+from coprlake.segment.sidecar import IndexPlan, remove_segment
 from coprlake.storage.conforming import conform, tidy
 from coprlake.storage.log.actions import NewFile
 from coprlake.storage.log.protocol import check_required, check_required_inside
+from coprlake.storage.merging import Layout, groups_to_join, merge, opened_merged
 from coprlake.storage.partitioning import Partition, constants, fresh_name, split, with_day
+from coprlake.tokens.rules import rule_set
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ class Segmenter:
         try:
             for name in list(self._open):
                 self._seal(name)
+            self._join_small()
         except BaseException as error:
             self._failure = error
             raise
@@ -179,6 +182,25 @@ class Segmenter:
         while len(self._open) > 1 and sum(s.memory_bytes for s in self._open.values()) > WRITER_MEMORY_BYTES:
             self._seal(max(self._open, key=lambda name: self._open[name].memory_bytes))
 
+    def _join_small(self) -> None:
+        """Make one segment of small ones that differ in a few columns: records may gain columns again and again."""
+        by_partition: dict[Partition, list[SealedSegment]] = {}
+        for file, sealed in self._sealed:
+            if file.report.raw_bytes < self._segment_bytes // 2:
+                by_partition.setdefault(tuple(file.partition.values()), []).append(sealed)
+        plan = IndexPlan(self._options.gram_fields, rule_set(self._options.rules or RULES))
+        for partition, segments in by_partition.items():
+            layout = Layout(self._partition_by, partition)
+            for group in groups_to_join(segments, self._segment_bytes):
+                merged = merge(self._folder, layout, group, self._options.level, plan, full=False)
+                file = NewFile(merged.sealed, dict(zip(self._partition_by, partition, strict=True)))
+                names = {segment.name for segment in group}
+                joined = (file, opened_merged(self._folder, group, merged))
+                self._sealed = [pair for pair in self._sealed if pair[1].name not in names] + [joined]
+                for segment in group:
+                    segment.close()
+                    remove_segment(self._folder, segment.name)
+
     def _seal(self, name: str) -> None:
         report = self._open[name].seal()
         own = dict(zip(self._partition_by, self._partitions.pop(name), strict=True))
@@ -186,12 +208,6 @@ class Segmenter:
         sealed = SealedSegment(self._folder, entry, constants(own, self._schema))
         self._sealed.append((NewFile(report, own), sealed))
         del self._open[name]
-
-
-def remove_segment(folder: Folder, name: str) -> None:
-    """Remove a data file that is in no log, and its sidecar."""
-    folder.remove(name)
-    folder.remove(sidecar_name(name))
 
 
 def best_fit(columns: Sequence[str], segments: Sequence[MutableSegment]) -> MutableSegment | None:

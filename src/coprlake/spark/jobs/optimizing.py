@@ -14,7 +14,7 @@ from coprlake.config import OPTIMIZED_LEVEL, OPTIMIZED_SEGMENT_BYTES
 from coprlake.files import Folder
 from coprlake.ingestion import give_memory_back
 from coprlake.segment.sealed import SegmentEntry
-from coprlake.segment.sidecar import IndexPlan
+from coprlake.segment.sidecar import IndexPlan, remove_segment
 from coprlake.spark.jobs.spreading import parallelism, places, places_in
 from coprlake.spark.jobs.task_progress import JobProgress, TaskProgress, watching
 from coprlake.spark.jobs.tasks import answer, answers
@@ -24,7 +24,7 @@ from coprlake.spark.source.open_tables import opened
 from coprlake.storage.log.delta_log import DeltaLog
 from coprlake.storage.merging import Group, Merged, estimated_raw_bytes, layout_of, merge
 from coprlake.storage.optimizing import MergePlan, OptimizeReport, commit_groups
-from coprlake.storage.segmenter import TableShape, remove_segment
+from coprlake.storage.segmenter import TableShape
 from coprlake.storage.snapshot import open_segments
 from coprlake.table import Table
 
