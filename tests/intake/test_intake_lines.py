@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,16 @@ from coprlake.intake.fields.timestamps import Clock
 from coprlake.intake.formats.access import access_parts
 from coprlake.intake.formats.csv import split_rows
 from coprlake.intake.formats.syslog import syslog_parts
-from coprlake.intake.lines import Lines, newline_joined, split_lines, split_long, text_column
+from coprlake.intake.lines import (
+    Lines,
+    newline_joined,
+    spans_of,
+    split_lines,
+    split_long,
+    text_column,
+    trim_blank_lines,
+    without_blank_ends,
+)
 from coprlake.intake.multiline import RecordStarts
 from coprlake.kernel import U8Array
 
@@ -172,6 +182,23 @@ def test_a_record_that_is_too_long_is_cut() -> None:
     assert "\n".join(records) == "\n".join(lines)
     assert all(len(record) <= 64 for record in records)
     assert len(records) == 5
+
+
+@given(st.lists(st.sampled_from(["", "", " ", "\t", "\r ", "x", " x", "2024-05-06 07:08:09 y"]), max_size=12))
+def test_a_record_does_not_end_in_blank_lines(texts: list[str]) -> None:
+    data, lines = lines_of(texts)
+    heads = RecordStarts(None, 1 << 20).heads(data, lines, Clock().stamps(data, lines.starts, lines.ends)) != 0
+    records = [str(text) for text in text_column(data, lines, heads).to_pylist()]
+    expected = [re.sub(r"(\n[ \t\r]*)+\Z", "", record) for record in records]
+    assert text_column(data, *without_blank_ends(data, lines, heads)).to_pylist() == expected
+
+
+@given(st.lists(st.text(alphabet="a \t\r\n", max_size=8), max_size=4))
+def test_blank_lines_are_trimmed_off_messages(texts: list[str]) -> None:
+    data, spans = spans_of(pa.array(texts, pa.string()))
+    spans = Lines(spans.starts.astype(np.int64), spans.ends.astype(np.int64))
+    trim_blank_lines(data, spans.starts, spans.ends)
+    assert text_column(data, spans).to_pylist() == [re.sub(r"\r?\n[ \t\r\n]*\Z", "", text) for text in texts]
 
 
 WORD = st.text(alphabet="abc-1", min_size=1, max_size=5)

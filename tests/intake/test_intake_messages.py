@@ -98,7 +98,7 @@ def naive_records(
     for value, time, source in zip(values, times, sources, strict=True):
         text = (value or b"").decode("utf-8", "replace")
         counts["replaced"] += text.count("\ufffd")
-        text = re.sub(r"\r?\n\Z", "", text)
+        text = re.sub(r"\r?\n[ \t\r\n]*\Z", "", text)
         if not text:
             counts["empty"] += 1
             continue

@@ -69,7 +69,7 @@ def test_text_is_kept_to_the_letter(log: Path) -> None:
     rows, report = read(log)
     assert [row["content"] for row in rows] == [
         f"{LINE} one",
-        f"{LINE} two \r \n",
+        f"{LINE} two \r ",
         "unstamped\x00",
         f"{LINE} last without end",
     ]

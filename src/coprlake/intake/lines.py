@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from coprlake.kernel import I32Array, I64Array, U8Array, i64, kernel
 from coprlake.text.arrow_strings import view_strings
-from coprlake.text.byte_classes import NEWLINE, RETURN
+from coprlake.text.byte_classes import BLANK, NEWLINE, RETURN, TAB
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -90,6 +90,41 @@ def split_pieces(data: U8Array, limit_bytes: int, *, last: bool) -> tuple[Lines,
     if has_rest:
         return pieces[:-1], goes_on, int(pieces.starts[-1])
     return pieces, np.append(goes_on, False), used
+
+
+@kernel
+def mark_blank_ends(data: U8Array, starts: I64Array, ends: I64Array, heads: BoolArray, kept: BoolArray) -> None:
+    """``kept[i]``: whether line ``i`` begins a record, or the record has a line from there on that is not blank."""
+    at_end = True
+    for line in range(len(starts) - 1, -1, -1):
+        at = i64(starts[line])
+        end = i64(ends[line])
+        if at_end:
+            while at < end and (data[at] == BLANK or data[at] == TAB or data[at] == RETURN):
+                at += 1
+        is_blank = at_end and at >= end
+        kept[line] = heads[line] or not is_blank
+        at_end = bool(heads[line]) or is_blank
+
+
+def without_blank_ends(data: U8Array, lines: Lines, heads: BoolArray) -> tuple[Lines, BoolArray]:
+    """The lines, and which of them begin a record, without the blank lines at the ends of records."""
+    kept = np.empty(lines.count, np.bool_)
+    mark_blank_ends(data, lines.starts, lines.ends, heads, kept)
+    return (lines, heads) if kept.all() else (lines[kept], heads[kept])
+
+
+@kernel
+def trim_blank_lines(data: U8Array, starts: I64Array, ends: I64Array) -> None:
+    r"""``re.sub(rb"\r?\n[ \t\r\n]*\Z", b"", data[starts[i]:ends[i]])`` for each text: its end moves to the left."""
+    for text in range(len(starts)):
+        start, at = i64(starts[text]), i64(ends[text])
+        end = at
+        while at > start and data[at - 1] in (BLANK, TAB, RETURN, NEWLINE):
+            at -= 1
+            if data[at] == NEWLINE:
+                end = at - 1 if at > start and data[at - 1] == RETURN else at
+        ends[text] = end
 
 
 @kernel

@@ -1,7 +1,7 @@
 """Messages of a queue become records: each message is one, parsed by the same code as the lines of files.
 
-A message is never joined with another and never split, whatever newlines it has. One line end behind it is not part
-of its content.
+A message is never joined with another and never split, whatever newlines it has. Line ends and blank lines at its end
+are not part of its content.
 """
 
 import codecs
@@ -23,7 +23,7 @@ from coprlake.intake.formats.detection import detect
 from coprlake.intake.formats.ndjson import NdjsonReader
 from coprlake.intake.formats.syslog import syslog_parts
 from coprlake.intake.formats.text_lines import PartsOf, TextReader
-from coprlake.intake.lines import BoolArray, Lines, newline_joined, spans_of, split_lines, text_column
+from coprlake.intake.lines import BoolArray, Lines, newline_joined, spans_of, split_lines, text_column, trim_blank_lines
 from coprlake.intake.options import IntakeReport, ReadOptions
 from coprlake.intake.sources.blocks import BlockReader
 from coprlake.kernel import I64Array, U8Array, i64, kernel
@@ -267,16 +267,13 @@ def _slice(column: pa.Array | pa.ChunkedArray, rows: slice) -> pa.Array:
 
 
 def _trimmed(data: U8Array, spans: Lines) -> Lines:
-    """The spans without the mark of UTF-8 before them, and one line end behind them."""
+    """The spans without the mark of UTF-8 before them, and line ends and blank lines behind them."""
     starts, ends = spans.starts.copy(), spans.ends.copy()
     rows = np.flatnonzero(ends - starts >= 3)
     for offset, byte in enumerate(codecs.BOM_UTF8):
         rows = rows[data[starts[rows] + offset] == byte]
     starts[rows] += 3
-    for byte in (NEWLINE, RETURN):
-        rows = np.flatnonzero(ends > starts) if byte == NEWLINE else rows[ends[rows] > starts[rows]]
-        rows = rows[data[ends[rows] - 1] == byte]
-        ends[rows] -= 1
+    trim_blank_lines(data, starts, ends)
     return Lines(starts, ends)
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from coprlake.intake.fields.levels import NO_LEVEL, find_levels, level_column
 from coprlake.intake.fields.timestamps import Clock, Stamps
-from coprlake.intake.lines import BoolArray, Lines, split_pieces, text_column
+from coprlake.intake.lines import BoolArray, Lines, split_pieces, text_column, without_blank_ends
 from coprlake.intake.multiline import RecordStarts
 from coprlake.intake.options import IntakeReport, ReadOptions
 from coprlake.intake.sources.blocks import BlockReader
@@ -60,6 +60,8 @@ def times_or_now(micros: I64Array, known: BoolArray, report: IntakeReport) -> pa
 
 class TextReader:
     """Turns blocks of text into records whose content is the line, or the lines, as in the file.
+
+    Blank lines at the end of a record are not part of it.
 
     Args:
         blocks: the text.
@@ -117,8 +119,10 @@ class TextReader:
         return self._records(data, lines[:kept], heads[:kept] != 0, stamps.part(slice(kept))), used
 
     def _records(self, data: U8Array, lines: Lines, heads: BoolArray, stamps: Stamps) -> pa.RecordBatch:
-        content = text_column(data, lines, heads)
-        if not heads.all():
+        if heads.all():
+            content = text_column(data, lines)
+        else:
+            content = text_column(data, *without_blank_ends(data, lines, heads))
             lines = lines[heads]
             stamps = stamps.part(heads)
         count = lines.count
