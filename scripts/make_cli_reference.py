@@ -24,6 +24,7 @@ $ coprlake search "connection refused" logs           # like grep: the text, the
 $ coprlake search -w 10.32.4.73 logs --since 2h --level warn+
 $ coprlake search -e timeout -e refused logs -C 3     # any of several texts, with context
 $ coprlake search --where 'status>=500' logs --json | jq .content
+$ coprlake search refused logs --follow               # new matches as they are committed
 $ coprlake explain "connection refused" logs          # what was skipped, what was read, and why
 $ coprlake query 'fetch logs, from:-2h | summarize count(), by:{loglevel}' logs
 $ coprlake query 'fetch logs | makeTimeseries count(), by:{source}' logs     # a sparkline for each source
@@ -80,7 +81,8 @@ the exit code is 2.
 A file given with `--out` appears only once it is complete. On a terminal, control characters are shown as symbols
 (`␛`), so that no log line can change the screen; everywhere else the bytes are unchanged. Groups of context are
 separated by `--`; in `json`, `csv` and `parquet`, the columns `match` and `group` say what belongs together. Times
-are in UTC.
+are in UTC, except in the `table` of a search on a terminal: those are local, with their offset, unless you add
+`--utc`. What else a terminal gets (a pager, folded records) is in [searching.md](searching.md#on-a-terminal).
 
 ## Times
 
@@ -98,7 +100,7 @@ zone is given; also `2026-11` and `2026`); a span, counted back from now (`45s`,
 | 2 | an error, or invalid arguments; nothing was changed |
 | 130 | interrupted by Ctrl-C |
 
-Results go to stdout, and everything else to stderr: errors as `coprlake: error: ...`, damaged or missing files as
+Results go to stdout, and everything else to stderr: all errors as `coprlake: error: ...`, damaged or missing files as
 `coprlake: warning: ...` (fatal with `--strict`). If the pipe is closed early, as by `| head`, the command ends
 quietly.
 
@@ -106,6 +108,7 @@ quietly.
 |---|---|
 | `COPRLAKE_TABLE` | the table, if the command line names none |
 | `COPRLAKE_DEBUG` | `1` prints the traceback of an error |
+| `COPRLAKE_PAGER`, `PAGER` | the pager of `search` on a terminal; empty or `cat` for none |
 | `NO_COLOR` | no colours unless `--color always` |
 """
 

@@ -11,7 +11,7 @@ from coprlake.cli.main import cli
 @pytest.fixture
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No variable of whoever runs the tests changes what a command does."""
-    for name in ("COPRLAKE_TABLE", "COPRLAKE_DEBUG", "COPRLAKE_MASTER", "NO_COLOR"):
+    for name in ("COPRLAKE_TABLE", "COPRLAKE_DEBUG", "COPRLAKE_MASTER", "NO_COLOR", "COPRLAKE_PAGER", "PAGER"):
         monkeypatch.delenv(name, raising=False)
 
 

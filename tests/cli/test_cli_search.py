@@ -318,7 +318,8 @@ def on_terminal(*arguments: object) -> tuple[str, int]:
     """What the program shows on a terminal."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "coprlake.cli.main", *map(str, arguments)]
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+    environment = {"COPRLAKE_PAGER": ""} | os.environ
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
         shown = b""
         while part := _read(ours):

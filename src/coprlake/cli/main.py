@@ -9,7 +9,7 @@ import click
 
 import coprlake
 from coprlake.cli.printing.harmless import harmless
-from coprlake.cli.printing.notices import Failure, color_option
+from coprlake.cli.printing.notices import Failure, color_option, in_one_form
 from coprlake.errors import CoprlakeError
 from coprlake.extras import hide_pandas, missing_package
 
@@ -58,6 +58,13 @@ class LazyCommands(click.Group):
             ctx.fail(f"no such command {args[0]!r}{hint(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        """Read the command line up to the command."""
+        try:
+            return super().make_context(*arguments, **options)
+        except click.ClickException as error:
+            raise in_one_form(error) from error.__cause__
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command, and report its errors."""
         try:
@@ -66,7 +73,7 @@ class LazyCommands(click.Group):
             raise
         except click.ClickException as error:
             vars(error)["message"] = harmless(error.message)
-            raise
+            raise in_one_form(error) from error.__cause__
         except (KeyboardInterrupt, click.Abort):
             ctx.exit(INTERRUPTED)
         except BrokenPipeError:  # the reader has seen enough

@@ -79,7 +79,8 @@ class BatchOpener:
             FormatError: the batch cannot be read.
         """
         segment, report, time_column = unit.segment, self.report, self._options.time_column
-        if self._is_screened_out(unit):
+        skips = self._options.skips
+        if (skips is not None and skips(segment, unit.batch)) or self._is_screened_out(unit):
             return BatchMatches(unit, 0)
         matcher = self._matcher(segment)
         bounded = self._options.is_bounded and not (

@@ -1,5 +1,6 @@
 """The options of a search."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -10,6 +11,7 @@ from coprlake.query.context import Context
 from coprlake.query.ordering import ORDERS, Order
 from coprlake.query.planning import FOREVER
 from coprlake.records import TIMESTAMP
+from coprlake.segment.searchable import Searchable
 
 
 @dataclass(slots=True)
@@ -27,6 +29,7 @@ class SearchOptions:
         strict: whether a damaged segment ends the search; otherwise the report names it.
         use_sketches: False to prune only by time and partition; the result is the same.
         time_column: the column that `since`, `until` and `order` refer to.
+        skips: says of a segment and a batch of it that its matches are not wanted any more.
     """
 
     since: int = FOREVER[0]
@@ -39,6 +42,7 @@ class SearchOptions:
     strict: bool = False
     use_sketches: bool = True
     time_column: str = TIMESTAMP
+    skips: Callable[[Searchable, int], bool] | None = None
 
     @property
     def is_bounded(self) -> bool:

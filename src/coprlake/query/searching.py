@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from coprlake.query.context import MATCH, Context
 from coprlake.query.doubts import doubts
 from coprlake.query.opening import BatchMatches, BatchOpener
 from coprlake.query.options import SearchOptions
-from coprlake.query.ordering import TimeSorter, Unit, units_by_time, units_in_any_order
+from coprlake.query.ordering import Order, TimeSorter, Unit, units_by_time, units_in_any_order
 from coprlake.query.plain_search import fields_of
 from coprlake.query.planning import Planner, SegmentPlan, View
 from coprlake.query.report import SearchReport
@@ -219,6 +220,34 @@ class Search(Summarized, Candidates, Results):
         opener = BatchOpener(self._predicate, self._options, self.report)
         units = units_in_any_order(segments, lambda segment: _plan(planner, segment, opener))
         return sum(found.count for found in self._results(units, opener, None))
+
+    def on(self, view: View, *, order: Order, limit: int | None) -> "Search":
+        """The same search of other segments."""
+        options = replace(self._options, order=order, limit=limit)
+        return Search(lambda: view, Exact(self._asked), options, resolves=self._resolves)
+
+    def distinct(self, column: str) -> Iterator[str | None]:
+        """The values of a text column among the matching records, each once, as soon as it is found.
+
+        A batch whose values are all known by then is not searched.
+        """
+        known: set[str | None] = set()
+
+        def has_only_known(segment: Searchable, batch: int) -> bool:
+            if not known or column not in segment.schema.names:
+                return False
+            return known.issuperset(segment.read(batch, [column]).column(column).unique().to_pylist())
+
+        options = replace(self._options, columns=(column,), order="any", limit=None, skips=has_only_known)
+        found = Search(self._view, Exact(self._asked), options, resolves=self._resolves)
+        try:
+            for batch in found:
+                for value in batch.column(column).unique().to_pylist():
+                    if value not in known:
+                        known.add(value)
+                        yield value
+        finally:
+            self.report = found.report
 
     def _facts(self) -> Mapping[str, Any]:
         return {"predicate": text_of(self._asked)} | self._options.differences()

@@ -1,29 +1,32 @@
 """``coprlake search``: find records, and print them for people or for programs."""
 
+import itertools
 import os
+import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import IO, TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
 from coprlake.cli.options.engine import Engine, engine_options
 from coprlake.cli.options.filters import SearchRequest, filter_options
+from coprlake.cli.options.search_options import Printing, printing_options
 from coprlake.cli.printing import figures
-from coprlake.cli.printing.notices import Failure, color_option, is_colored, note, warn_each
-from coprlake.cli.printing.record_layout import FOR_PEOPLE, OUTPUTS, Shown, chosen_layout, needed_columns
+from coprlake.cli.printing.notices import Failure, color_option, note, warn_each
+from coprlake.cli.printing.record_layout import FOR_PEOPLE, Shown, chosen_layout, needed_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from coprlake.cli.commands.spark_search import SparkResults
-    from coprlake.cli.printing.search_output import Writer
     from coprlake.query.searching import Search
     from coprlake.table import Table
 
     SearchResults: TypeAlias = Search | SparkResults
+    Finder: TypeAlias = Callable[..., SearchResults]
 
 
 @click.command(
@@ -31,85 +34,11 @@ if TYPE_CHECKING:
     epilog="Exit codes: 0 if a record matches, 1 if none does, 2 after an error.",
 )
 @filter_options
-@click.option(
-    "--order",
-    type=click.Choice(["newest", "oldest", "any"]),
-    default="newest",
-    show_default=True,
-    help="Order of the results, by time; any is fastest.",
-)
-@click.option("-n", "--limit", type=click.IntRange(0), metavar="N", help="Stop after N matches.")
-@click.option(
-    "-A",
-    "--after-context",
-    "after",
-    type=click.IntRange(0),
-    metavar="N",
-    help="Also show N records of the same source after each match.",
-)
-@click.option(
-    "-B",
-    "--before-context",
-    "before",
-    type=click.IntRange(0),
-    metavar="N",
-    help="Also show N records before each match.",
-)
-@click.option(
-    "-C",
-    "--context",
-    "around",
-    type=click.IntRange(0),
-    default=0,
-    metavar="N",
-    help="Also show N records before and after each match.",
-)
-@click.option("-c", "--count", "only_count", is_flag=True, help="Print only the number of matching records.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells whether a record matches.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(OUTPUTS),
-    help="Output format: aligned columns (table), only the log lines (lines), one JSON object per line (json), csv or "
-    "parquet. Defaults to table on a terminal, and to lines otherwise.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Short for -o json.")
-@click.option("--columns", metavar="A,B", help="Columns to print.")
-@click.option(
-    "--out",
-    type=click.Path(),
-    metavar="FILE",
-    help="Write to FILE; its suffix determines the format unless -o is given.",
-)
-@click.option(
-    "--strict", is_flag=True, help="Fail if a file is missing or damaged, instead of warning and searching the rest."
-)
-@click.option(
-    "--threads", type=click.IntRange(1), metavar="N", help="Batches to process in parallel. Defaults to one per core."
-)
-@click.option("--stats", is_flag=True, help="Also print to stderr what `explain` prints.")
+@printing_options
 @engine_options()
 @color_option
 @click.pass_context
-def search(
-    ctx: click.Context,
-    asked: SearchRequest,
-    order: str,
-    limit: int | None,
-    after: int | None,
-    before: int | None,
-    around: int,
-    only_count: bool,
-    quiet: bool,
-    output: str | None,
-    as_json: bool,
-    columns: str | None,
-    out: str | None,
-    strict: bool,
-    threads: int | None,
-    stats: bool,
-    engine: Engine,
-) -> None:
+def search(ctx: click.Context, asked: SearchRequest, printing: Printing, engine: Engine) -> None:
     """Find records and print them, newest first.
 
     Arguments come in the same order as for grep: `coprlake search refused ./logs`. A single argument is TEXT if
@@ -118,55 +47,99 @@ def search(
     TEXT consists of words, "phrases", field:value, -not and *: 'refused -debug level:error "by peer"'. All of them
     must hold, and words are looked for in every value of a record; -F takes TEXT as it is.
 
-    On a terminal, each record is shown with its time, level and source, and matches are highlighted. In a pipe, only
-    the log line is written, exactly as it was read, so grep, sort and wc work as they do on the log file.
+    On a terminal, each record is shown with its local time, level and source, matches are highlighted, further lines of
+    a record are folded, and more than a screen goes to a pager. In a pipe, only the log line is written, exactly as it
+    was read, so grep, sort and wc work as they do on the log file.
 
     Use Spark for searches that read much of a large table. It prints once all of its tasks are done, and does not
-    support context (-A, -B, -C).
+    support context (-A, -B, -C) and --follow.
     """
-    if as_json and output not in (None, "json"):
-        raise click.UsageError(f"--json and -o {output} contradict each other")
-    if out is not None and (only_count or quiet):
-        raise click.UsageError(f"--out and {'--count' if only_count else '--quiet'} contradict each other")
-    context = (around if before is None else before, around if after is None else after)
-    engine.able([*(["context (-A, -B, -C)"] if any(context) else []), *(["--threads"] if threads is not None else [])])
+    printing.check(has_texts=bool(asked.texts), is_inverted=asked.invert_match)
+    wanted = {
+        "context (-A, -B, -C)": any(printing.context),
+        "--threads": printing.threads is not None,
+        "--follow": printing.follow,
+    }
+    engine = engine.able([name for name, is_wanted in wanted.items() if is_wanted])
     from coprlake.cli.options.table_argument import opened
 
     table = opened(asked.table, may_be_text=not asked.texts)
-    is_shown = not (quiet or only_count)
-    shown = (
-        chosen_layout(table, "json" if as_json else output, out, columns, has_context=any(context))
-        if is_shown
-        else None
-    )
+    if printing.follow:
+        from coprlake.cli.commands.search_following import follow
+
+        follow(table, asked, printing)
+        return
     with ExitStack() as stack:
-        find = _finder(table, asked, engine, stack, threads=threads, strict=strict)
+        find = _finder(table, asked, engine, stack, threads=printing.threads, strict=printing.strict)
         started = time.perf_counter()
-        if shown is None:
-            found = find(order="any", limit=1 if quiet else None, columns=table.schema.names[:1])
-            count = sum(batch.num_rows for batch in found) if quiet else found.count()
-            _fail_or_warn(found, strict)
-            if only_count and not quiet:
-                click.echo(count if limit is None else min(count, limit))
+        if printing.quiet or printing.only_count:
+            found, count = _counted(table, find, printing)
+        elif printing.only_names:
+            found, count = _named(table, find, printing)
         else:
-            needed = needed_columns(table, shown.columns)
-            found = find(order=order, limit=limit, columns=needed, **({"context": context} if any(context) else {}))
-            count = _write(found, asked, shown, strict)
-            _fail_or_warn(found, strict)
-            if not count and shown.output in FOR_PEOPLE:
-                note(_nothing(table, asked))
-            elif shown.out not in (None, "-"):
-                note(f"{figures.amount(count, 'record')} written to {shown.out}")
-        if stats:
+            found, count = _printed(table, find, asked, printing)
+        if printing.stats:
             note(_statistics(found, table, time.perf_counter() - started), is_styled=True)
     if found.report.is_incomplete:
         ctx.exit(2)  # as grep does when it could not read a file
     ctx.exit(0 if count else 1)
 
 
+def _counted(table: "Table", find: "Finder", printing: Printing) -> "tuple[SearchResults, int]":
+    """Count the matches, or look whether there is one."""
+    found = find(order="any", limit=1 if printing.quiet else None, columns=table.schema.names[:1])
+    count = sum(batch.num_rows for batch in found) if printing.quiet else found.count()
+    _fail_or_warn(found, printing.strict)
+    if not printing.quiet:
+        click.echo(count if printing.limit is None else min(count, printing.limit))
+    return found, count
+
+
+def _named(table: "Table", find: "Finder", printing: Printing) -> "tuple[SearchResults, int]":
+    """Print the sources that have a match."""
+    from coprlake.cli.printing.harmless import one_line
+    from coprlake.cli.printing.search_output import destination
+    from coprlake.records import SOURCE
+
+    if SOURCE not in table.schema.names:
+        raise click.UsageError(f"--files-with-matches needs a column {SOURCE}; the table has none")
+    found, count = find(order="any", columns=[SOURCE]), 0
+    is_terminal = printing.out in (None, "-") and sys.stdout.isatty()
+    with destination(printing.out) as out:
+        for name in itertools.islice(found.distinct(SOURCE), printing.limit):
+            out.write(((one_line(name or "") if is_terminal else name or "") + "\n").encode(errors="replace"))
+            out.flush()
+            count += 1
+        if printing.strict:
+            _fail_if_wrong(found)
+    _fail_or_warn(found, printing.strict)
+    return found, count
+
+
+def _printed(table: "Table", find: "Finder", asked: SearchRequest, printing: Printing) -> "tuple[SearchResults, int]":
+    """Print the matching records."""
+    shown = chosen_layout(
+        table,
+        "lines" if printing.only_matching else "json" if printing.as_json else printing.output,
+        printing.out,
+        printing.columns,
+        has_context=any(printing.context),
+    )
+    needed = list(table.schema.names) if printing.only_matching else needed_columns(table, shown.columns)
+    options = {"context": printing.context} if any(printing.context) else {}
+    found = find(order=printing.order, limit=printing.limit, columns=needed, **options)
+    count = _write(found, asked, shown, printing)
+    _fail_or_warn(found, printing.strict)
+    if not count and shown.output in FOR_PEOPLE:
+        note(_nothing(table, asked))
+    elif shown.out not in (None, "-"):
+        note(f"{figures.amount(count, 'record')} written to {shown.out}")
+    return found, count
+
+
 def _finder(
     table: "Table", asked: SearchRequest, engine: Engine, stack: ExitStack, *, threads: int | None, strict: bool
-) -> "Callable[..., SearchResults]":
+) -> "Finder":
     """Return a function that searches in a given order; a Spark session lasts until the stack is closed."""
     if not engine.is_spark or not table.snapshot().segments:  # an empty table needs no Spark
         return partial(asked.search, table, threads=threads, strict=strict)
@@ -185,22 +158,24 @@ def _statistics(found: "SearchResults", table: "Table", elapsed: float) -> str:
     return explanation_of_plan(found.report, found.done_by, elapsed)
 
 
-def _write(found: "SearchResults", asked: SearchRequest, shown: Shown, strict: bool) -> int:
+def _write(found: "SearchResults", asked: SearchRequest, shown: Shown, printing: Printing) -> int:
     """Write all results; return how many records matched."""
+    from coprlake.cli.printing.pager import paged
+    from coprlake.cli.printing.record_writers import new_writer
     from coprlake.cli.printing.search_output import destination
 
     count = 0
-    with destination(shown.out) as out:
-        writer = _writer(found, asked, shown, out)
+    with paged() if shown.is_terminal and not printing.no_pager else destination(shown.out) as out:
+        writer = new_writer(found.schema, asked, shown, printing, out)
         try:
             for batch in found:
-                if strict:
+                if printing.strict:
                     _fail_if_wrong(found)
                 writer.write(batch)
                 count += _match_count(batch) if shown.has_context else batch.num_rows
         finally:
             writer.close()
-        if strict:  # before the file gets its name
+        if printing.strict:  # before the file gets its name
             _fail_if_wrong(found)
     return count
 
@@ -212,25 +187,6 @@ def _match_count(batch: "pa.RecordBatch") -> int:
     is_match = batch.column("match")
     assert isinstance(is_match, pa.BooleanArray), is_match.type
     return is_match.true_count
-
-
-def _writer(found: "SearchResults", asked: SearchRequest, shown: Shown, out: IO[bytes]) -> "Writer":
-    from coprlake.cli.printing import search_output as outputs
-
-    predicate = asked.predicate() if is_colored() and shown.out in (None, "-") else None
-    if shown.output == "table":
-        return outputs.ColumnWriter(
-            out, shown.columns, predicate, header=shown.are_columns_chosen, has_context=shown.has_context
-        )
-    if shown.output == "lines":
-        return outputs.LinesWriter(
-            out, shown.columns, predicate, is_terminal=shown.is_terminal, has_context=shown.has_context
-        )
-    if shown.output == "json":
-        return outputs.JsonWriter(out, shown.columns)
-    if shown.output == "csv":
-        return outputs.CsvWriter(out, shown.columns, shown.is_terminal)
-    return outputs.ParquetWriter(out, shown.columns, found.schema)
 
 
 def _fail_or_warn(found: "SearchResults", strict: bool) -> None:

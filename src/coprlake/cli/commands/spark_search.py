@@ -82,6 +82,12 @@ class SparkResults:
             return "Spark's Parquet reader"
         return f"{figures.amount(len(self._planned.shares()), 'task')} of Spark"
 
+    def distinct(self, column: str) -> Iterator[str | None]:
+        """The values of a text column among the matching records, each once."""
+        if not self._is_nothing:
+            for row in self._planned.dataframe(self._spark).select(named(column)).distinct().toLocalIterator():
+                yield row[0]
+
     def count(self) -> int:
         """Count the matching records."""
         return 0 if self._is_nothing else int(self._planned.dataframe(self._spark).count())

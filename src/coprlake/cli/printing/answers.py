@@ -5,7 +5,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import click
@@ -16,7 +15,7 @@ from coprlake.cli.printing.cells import for_lines, for_programs
 from coprlake.cli.printing.grids import GridWriter
 from coprlake.cli.printing.harmless import harmless_json
 from coprlake.cli.printing.notices import is_colored, note, warn
-from coprlake.cli.printing.record_layout import SUFFIXES
+from coprlake.cli.printing.record_layout import output_for
 from coprlake.cli.printing.row_values import plain_values
 from coprlake.cli.printing.search_output import CsvWriter, LinesWriter, ParquetWriter, destination
 
@@ -60,7 +59,7 @@ def chosen_form(output: str | None, out: str | None, chart: bool | None) -> Form
     """Choose the format and the chart if the command line does not."""
     is_terminal = is_on_terminal(out)
     if output is None:
-        by_suffix = SUFFIXES.get(Path(out or "-").suffix.lower(), "lines")
+        by_suffix = output_for(out)
         output = "table" if is_terminal or chart else by_suffix
     if output == "parquet" and is_terminal:
         raise click.UsageError("a terminal cannot show Parquet; name a file with --out, or redirect the output")

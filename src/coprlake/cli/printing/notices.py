@@ -21,9 +21,26 @@ class Failure(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         """Print the message."""
-        click.echo(
-            f"{click.style('coprlake: error:', fg='red', bold=True)} {harmless(self.format_message())}", err=True
-        )
+        _show(self.format_message())
+
+
+def in_one_form(error: click.ClickException) -> click.ClickException:
+    """Make an error of click's own, such as an unknown option, print as all others do."""
+    if not isinstance(error, Failure):
+        vars(error)["show"] = lambda file=None: _show_usage(error)
+    return error
+
+
+def _show_usage(error: click.ClickException) -> None:
+    message = error.format_message()
+    _show(message[:1].lower() + message[1:].removesuffix(".") if isinstance(error, click.UsageError) else message)
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        click.echo(f"{context.get_usage()}\nRun `{context.command_path} --help` for all options.", err=True)
+
+
+def _show(message: str) -> None:
+    click.echo(f"{click.style('coprlake: error:', fg='red', bold=True)} {harmless(message)}", err=True)
 
 
 def is_terminal() -> bool:

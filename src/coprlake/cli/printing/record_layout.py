@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 OUTPUTS = ("table", "lines", "json", "csv", "parquet")
 FOR_PEOPLE = ("table", "lines")
 SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json", ".jsonl": "json"}
+SUFFIXES |= {".txt": "lines", ".log": "lines"}
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,29 @@ class Shown:
         return self.out in (None, "-") and sys.stdout.isatty()
 
 
-def _output_for(out: str | None) -> str:
-    """The format that the name of a file asks for; lines, unless its suffix looks like a typo."""
-    from coprlake.language.suggestions import nearest
+def output_for(out: str | None) -> str:
+    """The format that the suffix of a file stands for; without a suffix, lines.
 
+    Raises:
+        click.UsageError: the suffix is not known.
+    """
     suffix = Path(out or "-").suffix.lower()
-    if suffix not in SUFFIXES and (meant := nearest(suffix, SUFFIXES, 0.7)) is not None:
-        raise click.UsageError(f"--out {out}: did you mean {meant}? For another suffix, name the format with -o")
-    return SUFFIXES.get(suffix, "lines")
+    if not suffix or not _is_new_file(out):
+        return SUFFIXES.get(suffix, "lines")
+    if suffix not in SUFFIXES:
+        from coprlake.language.suggestions import nearest
+
+        meant = nearest(suffix, SUFFIXES, 0.7)
+        raise click.UsageError(
+            f"--out {out}: {f'did you mean {meant}? ' if meant else ''}no format is known for {suffix}; the known "
+            f"suffixes are {', '.join(SUFFIXES)}; for another, name the format with -o"
+        )
+    return SUFFIXES[suffix]
+
+
+def _is_new_file(out: str | None) -> bool:
+    """Whether the name is that of a file, rather than of a pipe or device that has its name already."""
+    return out is not None and (Path(out).is_file() or not Path(out).exists())
 
 
 def chosen_layout(
@@ -60,7 +76,7 @@ def chosen_layout(
 
     is_terminal = out in (None, "-") and sys.stdout.isatty()
     if output is None:
-        output = "table" if is_terminal else _output_for(out)
+        output = "table" if is_terminal else output_for(out)
     if output == "parquet" and is_terminal:
         raise click.UsageError("a terminal cannot show Parquet; name a file with --out, or redirect the output")
     names = table.schema.names

@@ -60,6 +60,24 @@ def moments(column: pa.Array, unit: str | None = None) -> list[str | None]:
     return pc.strftime(naive, format="%Y-%m-%dT%H:%M:%SZ").to_pylist()
 
 
+def local_moments(column: pa.Array) -> list[str | None]:
+    """Format times as ISO 8601 in the local zone, with its offset and milliseconds; in UTC where that fails."""
+    in_utc = moments(column, "ms")
+    micros = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).to_pylist()
+    return [_local(us, text) for us, text in zip(micros, in_utc, strict=True)]
+
+
+def _local(micros: int | None, in_utc: str | None) -> str | None:
+    if micros is None:
+        return in_utc
+    try:
+        moment = (_EPOCH + timedelta(microseconds=micros)).astimezone()
+    except (OverflowError, ValueError, OSError):
+        return in_utc
+    return moment.isoformat(timespec="milliseconds") if moment.utcoffset() else in_utc
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 6}
 
 

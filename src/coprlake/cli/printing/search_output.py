@@ -1,18 +1,29 @@
 """Writes search results in each output format, batch by batch, without keeping any."""
 
+import bisect
 import contextlib
 import csv
 import io
+import itertools
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
 from coprlake.cli.printing.harmless import harmless, harmless_json, one_line
-from coprlake.cli.printing.row_values import cell, is_printed_as_text, moments, plain_values, raw_texts, values
+from coprlake.cli.printing.row_values import (
+    cell,
+    is_printed_as_text,
+    local_moments,
+    moments,
+    plain_values,
+    raw_texts,
+    values,
+)
 from coprlake.errors import UsageError
 from coprlake.files import written_aside
 from coprlake.records import CONTENT, LOGLEVEL, SOURCE, TIMESTAMP
@@ -27,6 +38,8 @@ _MATCH, _GROUP = -2, -1
 """The indexes of the two columns that context adds."""
 _SEPARATOR = "--"
 _WIDEST = 32
+_MOST_LINES = 6
+"""Of a folded record."""
 LEVEL_COLORS = {
     "FATAL": "91;1",
     "ERROR": "31;1",
@@ -141,6 +154,20 @@ def _painter(predicate: "Predicate | None") -> Any:
     return lambda text: highlighted(text, highlights(predicate, text))
 
 
+def folded_lines(text: str, predicate: "Predicate | None") -> tuple[str, int]:
+    """The first line of a text and those in which the predicate finds something, and the number of the others."""
+    lines = text.split("\n")
+    kept = {0}
+    if predicate is not None:
+        from coprlake.predicate.deciding.highlighting import highlights
+
+        ends = list(itertools.accumulate(len(line) + 1 for line in lines))
+        for start, end in highlights(predicate, text):
+            kept.update(range(bisect.bisect_right(ends, start), bisect.bisect_right(ends, end - 1) + 1))
+    chosen = sorted(kept)[:_MOST_LINES]
+    return "\n".join(lines[number] for number in chosen), len(lines) - len(chosen)
+
+
 class ColumnWriter:
     """Writes aligned columns for people: time, level, source, content.
 
@@ -153,6 +180,8 @@ class ColumnWriter:
         predicate: what to highlight; None for no colours.
         header: whether to write the names of the columns first.
         has_context: whether the results have the two columns that context adds.
+        folded: shows the first line of each record, and those in which this predicate finds something; None shows all.
+        local_times: whether to show the time of a record in the local zone, with its offset, instead of in UTC.
     """
 
     def __init__(
@@ -163,11 +192,15 @@ class ColumnWriter:
         *,
         header: bool,
         has_context: bool,
+        folded: "Predicate | None" = None,
+        local_times: bool = False,
     ) -> None:
         self._out = out
         self._columns = columns
         self._predicate = predicate
         self._header = header
+        self._folded = folded
+        self._moments = local_moments if local_times else partial(moments, unit="ms")
         self._widths = [0] * len(columns)
         self._has_context = has_context
         self._groups = _Groups(has_context)
@@ -196,7 +229,7 @@ class ColumnWriter:
     def _cells(self, batch: pa.RecordBatch, name: str) -> list[str]:
         column = batch.column(name)
         if name == TIMESTAMP and pa.types.is_timestamp(column.type):
-            return [text or "" for text in moments(column, "ms")]
+            return [text or "" for text in self._moments(column)]
         return [cell(value) for value in values(column)]
 
     def _line(self, row: Sequence[str], matched: bool) -> str:
@@ -209,6 +242,9 @@ class ColumnWriter:
         return "  ".join(parts).rstrip(" ")
 
     def _last(self, name: str, text: str, matched: bool) -> str:
+        hidden = 0
+        if self._folded is not None and "\n" in text:
+            text, hidden = folded_lines(text, self._folded if name == CONTENT and matched else None)
         if self._predicate is None:
             shown = harmless(text)
         elif name == CONTENT and matched:
@@ -217,7 +253,8 @@ class ColumnWriter:
             shown = highlighted(text, highlights(self._predicate, text))
         else:
             shown = highlighted(text, (), dim=not matched)
-        return shown.replace("\n", "\n    ")
+        more = self._paint(f" +{hidden:,} line{'' if hidden == 1 else 's'}", "2") if hidden else ""
+        return shown.replace("\n", "\n    ") + more
 
     def _code(self, name: str, text: str, matched: bool) -> str:
         if name == LOGLEVEL and matched:

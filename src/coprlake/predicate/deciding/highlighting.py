@@ -1,7 +1,7 @@
 """Finds the matching spans of a line, for coloured output."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow.compute
 from coprlake.predicate.narrowing.required import phrase_parts
 from coprlake.predicate.patterns.regex import parse_pattern
 from coprlake.predicate.patterns.regex_tree import BLANK, FOREIGN, MARK, WORD, class_bit
-from coprlake.predicate.patterns.wildcards import as_one_piece, as_regex
+from coprlake.predicate.patterns.wildcards import Element, as_one_piece, as_regex, elements_of
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
     ANY_VALUE,
@@ -59,6 +59,35 @@ def highlights(predicate: Predicate, text: str) -> list[tuple[int, int]]:
     return merged
 
 
+def text_leaves(predicate: Predicate) -> Iterator[Leaf]:
+    """The conditions that look for a text, in any field; none that are negated."""
+    if isinstance(predicate, And | Or):
+        for part in predicate.parts:
+            yield from text_leaves(part)
+    elif isinstance(predicate, Contains | Term | Phrase | Prefix | Suffix | Wildcard | Regex):
+        yield predicate
+
+
+def matched_spans(leaves: Sequence[Leaf], texts: Sequence[str | None]) -> list[list[tuple[int, int]]]:
+    """The spans that matched in each text, from left to right, each part of a text at most once."""
+    found = []
+    for text in texts:
+        spans = sorted(
+            {span for leaf in leaves for span in _spans(leaf, text or "") if span[0] < span[1]}, key=_longest
+        )
+        kept, end = [], 0
+        for span in spans:
+            if span[0] >= end:
+                kept.append(span)
+                end = span[1]
+        found.append(kept)
+    return found
+
+
+def _longest(span: tuple[int, int]) -> tuple[int, int]:
+    return span[0], -span[1]
+
+
 def _positive_leaves(predicate: Predicate) -> Iterator[Leaf]:
     if isinstance(predicate, And | Or):
         for part in predicate.parts:
@@ -75,13 +104,20 @@ def _spans(leaf: Leaf, text: str) -> Iterator[tuple[int, int]]:
         yield from _spans_of_regex(parse_pattern(leaf.text, case_sensitive=leaf.case_sensitive).source, text)
         return
     elif isinstance(leaf, Wildcard) and as_one_piece(leaf.text) is None:
-        yield from _spans_of_regex(as_regex(leaf.text, case_sensitive=leaf.case_sensitive), text)
+        elements = elements_of(leaf.text)
+        for start, end in _spans_of_regex(as_regex(leaf.text, case_sensitive=leaf.case_sensitive), text):
+            yield start + _is_beside(elements[0], 0, text[start]), end - _is_beside(elements[-1], -1, text[end - 1])
         return
     else:
         sources = [_source(leaf)]
     flags = re.ASCII if getattr(leaf, "case_sensitive", True) else re.ASCII | re.IGNORECASE
     for source in sources:
         yield from (match.span() for match in re.finditer(source, text, flags))
+
+
+def _is_beside(element: Element, edge: int, character: str) -> bool:
+    """Whether the character at the edge of a match is the border of its first or last text, and not part of it."""
+    return not element.is_sign and class_bit(element.text[edge]) != class_bit(character)
 
 
 def _source(leaf: Leaf) -> str:
