@@ -128,7 +128,7 @@ def _printed(table: "Table", find: "Finder", asked: SearchRequest, printing: Pri
     needed = list(table.schema.names) if printing.only_matching else needed_columns(table, shown.columns)
     options = {"context": printing.context} if any(printing.context) else {}
     found = find(order=printing.order, limit=printing.limit, columns=needed, **options)
-    count = _write(found, asked, shown, printing)
+    count = _write(table, found, asked, shown, printing)
     _fail_or_warn(found, printing.strict)
     if not count and shown.output in FOR_PEOPLE:
         note(_nothing(table, asked))
@@ -158,7 +158,7 @@ def _statistics(found: "SearchResults", table: "Table", elapsed: float) -> str:
     return explanation_of_plan(found.report, found.done_by, elapsed)
 
 
-def _write(found: "SearchResults", asked: SearchRequest, shown: Shown, printing: Printing) -> int:
+def _write(table: "Table", found: "SearchResults", asked: SearchRequest, shown: Shown, printing: Printing) -> int:
     """Write all results; return how many records matched."""
     from coprlake.cli.printing.pager import paged
     from coprlake.cli.printing.record_writers import new_writer
@@ -166,7 +166,7 @@ def _write(found: "SearchResults", asked: SearchRequest, shown: Shown, printing:
 
     count = 0
     with paged() if shown.is_terminal and not printing.no_pager else destination(shown.out) as out:
-        writer = new_writer(found.schema, asked, shown, printing, out)
+        writer = new_writer(table, found.schema, asked, shown, printing, out)
         try:
             for batch in found:
                 if printing.strict:

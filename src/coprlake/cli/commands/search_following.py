@@ -36,7 +36,7 @@ def follow(table: "Table", asked: SearchRequest, printing: Printing) -> None:
     )
     following = Following(DeltaLog.open(folder), found)
     with destination(None) as out:
-        writer = new_writer(found.schema, asked, shown, printing, out)
+        writer = new_writer(table, found.schema, asked, shown, printing, out)
         for batch in following.last(printing.last):
             writer.write(batch)
         while not _is_reader_gone():

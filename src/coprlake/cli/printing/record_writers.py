@@ -12,27 +12,30 @@ from coprlake.cli.printing.record_layout import Shown
 
 if TYPE_CHECKING:
     from coprlake.cli.printing.search_output import Writer
+    from coprlake.table import Table
 
 
-def new_writer(schema: pa.Schema, asked: SearchRequest, shown: Shown, printing: Printing, out: IO[bytes]) -> "Writer":
+def new_writer(
+    table: "Table", schema: pa.Schema, asked: SearchRequest, shown: Shown, printing: Printing, out: IO[bytes]
+) -> "Writer":
     """The writer for results of this schema."""
     colors = is_colored() and shown.out in (None, "-")
     if printing.only_matching:
         from coprlake.cli.printing.matched_parts import PartsWriter
 
-        return PartsWriter(out, asked.predicate(), asked.fields, is_terminal=shown.is_terminal, colors=colors)
+        return PartsWriter(out, asked.predicate(table), asked.fields, is_terminal=shown.is_terminal, colors=colors)
     if shown.output == "table":
         return outputs.ColumnWriter(
             out,
             shown.columns,
-            asked.predicate() if colors else None,
+            asked.predicate(table) if colors else None,
             header=shown.are_columns_chosen,
             has_context=shown.has_context,
-            folded=asked.predicate() if shown.is_terminal and not printing.full else None,
+            folded=asked.predicate(table) if shown.is_terminal and not printing.full else None,
             local_times=shown.is_terminal and not printing.utc,
         )
     if shown.output == "lines":
-        predicate = asked.predicate() if colors else None
+        predicate = asked.predicate(table) if colors else None
         return outputs.LinesWriter(
             out, shown.columns, predicate, is_terminal=shown.is_terminal, has_context=shown.has_context
         )
