@@ -1,5 +1,6 @@
 """The ``coprlake`` program: loads each command on first use, and turns its errors into a message and an exit code."""
 
+import atexit
 import os
 import sys
 from importlib import import_module
@@ -143,6 +144,15 @@ def main() -> None:
     except BrokenPipeError:  # while writing the last bytes
         _forget_output()
         sys.exit(0)
+    finally:
+        _end_without_codes()
+
+
+def _end_without_codes() -> None:
+    """Keep colorama, which Numba loads if it is installed, from writing its reset code to the terminal on exit."""
+    colorama = sys.modules.get("colorama.initialise")
+    if colorama is not None:
+        atexit.unregister(colorama.reset_all)
 
 
 if __name__ == "__main__":
