@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from numba import config
 
 from coprlake.config import RuleSet
+from coprlake.predicate.narrowing.demand import compile_either, demand_of
 from coprlake.predicate.narrowing.required import required_tokens
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
+    ANY_VALUE,
     EVERYTHING,
     NOTHING,
     Compare,
@@ -41,7 +43,7 @@ from coprlake.testing.predicate_strategies import (
 )
 from coprlake.testing.strategies import text_lines
 from coprlake.tokens.profile import Indexed, Profile
-from coprlake.tokens.required_tokens import piece_tokens, term_tokens, value_tokens
+from coprlake.tokens.required_tokens import contains_tokens, piece_tokens, term_tokens, value_tokens
 from coprlake.tokens.scanner import BatchScanner
 
 pytestmark = pytest.mark.kernels
@@ -201,3 +203,31 @@ def test_fields_that_are_not_listed() -> None:
     closed = Profile({CONTENT: GRAMS, SOURCE: WHOLE, STATUS: None}, complete=True, typed=frozenset({STATUS}))
     both = algebra.batches_in_any(all_tokens(term_tokens("x")), all_tokens(term_tokens("x", SOURCE)))
     assert required_tokens(Term("x", ALL_FIELDS), closed).expression == both
+
+
+SOME_TOKENS = st.lists(st.integers(1, 9), min_size=1, max_size=4)
+
+
+@given(SOME_TOKENS, SOME_TOKENS, st.data())
+def test_all_tokens_of_one_or_of_the_other(one: list[int], other: list[int], data: st.DataObject) -> None:
+    present = data.draw(st.sets(st.integers(1, 9)))
+    program = compile_either(np.array(one, np.uint32), np.array(other, np.uint32))
+    list_ids = np.array([0 if token in present else -1 for token in program.fingerprints.tolist()], np.int64)
+    found = algebra.may_match(program.steps, list_ids, np.zeros(len(program.steps), np.uint8))
+    assert found == (set(one) <= present or set(other) <= present)
+
+
+def test_a_text_in_any_value_is_in_the_content_or_elsewhere() -> None:
+    profile = Profile({CONTENT: GRAMS, "user": WHOLE}, complete=True, values="winnowed")
+    for predicate in (Contains("refused by", ANY_VALUE), Term("refused by", ANY_VALUE)):
+        demand = demand_of(predicate, profile)
+        expression, notes = required_tokens(predicate, profile)
+        assert not notes
+        tokens = algebra.compile_expression(expression).fingerprints
+        assert set(demand.program.fingerprints.tolist()) == set(tokens.tolist())
+    assert demand_of(Contains("re", ANY_VALUE), profile).kind == "always"
+    old = Profile({CONTENT: GRAMS, "user": WHOLE}, complete=True)
+    assert demand_of(Contains("refused", ANY_VALUE), old).kind == "always"
+    text = Profile({CONTENT: GRAMS, SOURCE: WHOLE}, complete=True)
+    only = demand_of(Contains("refused", ANY_VALUE), text).program.fingerprints
+    assert only.tolist() == contains_tokens("refused").tolist()
