@@ -48,6 +48,7 @@ def examples_of(document: Path) -> list[str]:
         ("docs/sketch.md", 3),
         ("docs/language.md", 3),
         ("docs/python.md", 5),
+        ("docs/ingesting.md", 4),
     ],
 )
 def test_the_examples_in_the_documents_run_as_written(
