@@ -229,6 +229,7 @@ class Intake:
         if self._refuses_binary:
             raise refusal(file, what)
         self.report.binary += 1
+        self.report.bytes_read += file.length or 0  # done with
         self.report.warn(file.name, f"passed over because it is {what}; --text reads it all the same")
 
     def _batches_of(self, file: InputFile, stream: ByteStream) -> Iterator[pa.RecordBatch]:

@@ -120,7 +120,7 @@ def stop_streams(worker: Worker) -> None:
 
 def ingest(worker: Worker, inputs: Sequence[str], table: str) -> int:
     """Ingest files into a table; return the number of records."""
-    return lake.ingest(worker.spark, inputs, table).row_count
+    return lake.ingest(worker.spark, inputs, table, again=True).row_count
 
 
 def optimize(worker: Worker, table: str, rounds: int) -> tuple[int, int]:

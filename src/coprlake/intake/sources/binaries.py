@@ -50,7 +50,7 @@ def why_binary(head: bytes, options: ReadOptions) -> str | None:
     if encoding.startswith(("utf-16", "utf-32", "utf-7")):
         return None
     if 0 in head:
-        if head.count(0, 0, 200) * 3 > len(head[:200]) and b"\0\0" not in head[:200]:
+        if len(head) >= 8 and head.count(0, 0, 200) * 3 > len(head[:200]) and b"\0\0" not in head[:200]:
             return "binary, or UTF-16 without a mark (then --encoding utf-16-le or utf-16-be reads it)"
         return "binary"
     controls = len(head) - len(head.translate(None, _CONTROLS))
