@@ -48,8 +48,8 @@ class _Page:
 
 
 def page_name(version: int) -> str:
-    """The page that a transaction names."""
-    return f"{LEDGER_FOLDER}/{version:016x}.parquet"
+    """The page that a transaction names; not ``.parquet``, so that nobody takes it for data."""
+    return f"{LEDGER_FOLDER}/{version:016x}.contents"
 
 
 class Ledger:

@@ -26,6 +26,7 @@ from coprlake import files
 from coprlake.files import Folder
 from coprlake.predicate.predicates import OneOf
 from coprlake.segment.mutable import MutableSegment, SegmentOptions
+from coprlake.storage.ledger import LEDGER_FOLDER
 from coprlake.table import Table, create_table, open_table
 
 SMALL: Final = SegmentOptions(batch_bytes=200, slot_count=2)
@@ -293,10 +294,10 @@ def new_table(path: str | Path, commits: int = 4) -> Table:
 
 
 def files_of(table: Table) -> set[str]:
-    """All files on disk except the log."""
+    """All files on disk except the log and the list of ingested files."""
     root = Path(table.uri)
     files = (path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
-    return {name for name in files if not name.startswith("_delta_log/")}
+    return {name for name in files if not name.startswith(("_delta_log/", f"{LEDGER_FOLDER}/"))}
 
 
 def check_sound(path: str | Path, expected: list[int]) -> None:
