@@ -24,6 +24,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "PatternError",
             "QueryError",
             "QueryLimitError",
+            "SearchWarning",
             "SketchTooNewError",
             "SketchTooOldError",
             "StorageError",

@@ -9,6 +9,7 @@ from .errors import NotInstalledError as NotInstalledError
 from .errors import PatternError as PatternError
 from .errors import QueryError as QueryError
 from .errors import QueryLimitError as QueryLimitError
+from .errors import SearchWarning as SearchWarning
 from .errors import SketchTooNewError as SketchTooNewError
 from .errors import SketchTooOldError as SketchTooOldError
 from .errors import StorageError as StorageError

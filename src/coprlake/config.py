@@ -70,7 +70,14 @@ VACUUM_HOURS: Final = 168
 
 LEVELS: Final = ("TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "ERROR", "FATAL")
 """The log levels that `ingest` recognises, in order of severity."""
-OTHER_LEVEL_NAMES: Final = {"WARNING": "WARN", "ERR": "ERROR", "SEVERE": "ERROR", "CRITICAL": "FATAL", "CRIT": "FATAL"}
+OTHER_LEVEL_NAMES: Final = {
+    **dict.fromkeys(("VERBOSE", "FINEST", "FINER"), "TRACE"),
+    **dict.fromkeys(("FINE", "DBG"), "DEBUG"),
+    "INF": "INFO",
+    **dict.fromkeys(("WARNING", "WRN"), "WARN"),
+    **dict.fromkeys(("ERR", "SEVERE"), "ERROR"),
+    **dict.fromkeys(("CRITICAL", "CRIT", "EMERG", "ALERT", "PANIC"), "FATAL"),
+}
 """Other names of levels, and the level that each one means."""
 
 

@@ -59,6 +59,10 @@ class PatternError(UsageError):
         return type(self), (self.problem, self.offset)
 
 
+class SearchWarning(UserWarning):
+    """A search or a query was run, but probably does not mean what its author wanted, for example because of a typo."""
+
+
 class NotFoundError(CoprlakeError, FileNotFoundError):
     """A file, folder or table does not exist."""
 

@@ -16,6 +16,7 @@ from coprlake.files import Folder
 from coprlake.predicate.narrowing.claims import Exact
 from coprlake.predicate.predicates import EVERYTHING, Combinable, Predicate
 from coprlake.query.context import context_of
+from coprlake.query.doubts import refuse_doubts
 from coprlake.query.options import SearchOptions
 from coprlake.query.ordering import Order
 from coprlake.query.plain_search import predicate_for
@@ -365,11 +366,20 @@ class Table(Shortcuts):
         since: Time = None,
         until: Time = None,
         progress: "Progress | None" = None,
+        is_repeated: bool = False,
     ) -> "deleting.DeleteReport":
         """Delete the committed records that match, in a range of time; `deletions` tells how far that is.
 
+        Args:
+            predicate: which records.
+            since: of this time and later.
+            until: before this time.
+            progress: told how many bytes of data were worked on.
+            is_repeated: whether this runs regularly: then a field that no record has is an error only in a ``~``.
+
         Raises:
-            UsageError: neither a predicate nor a time is given: that would delete everything.
+            UsageError: neither a predicate nor a time is given: that would delete everything. Or the predicate names
+                what no record has, probably by a typo, with which a ``~`` would delete everything.
         """
         from coprlake.segment.mutable import SegmentOptions
         from coprlake.storage import deleting
@@ -384,6 +394,7 @@ class Table(Shortcuts):
         times = SearchOptions(since=microseconds(since, FOREVER[0]), until=microseconds(until, FOREVER[1]))
         times = timed(times, schema)
         doomed = deleting.Doomed(resolved(predicate, schema), times.since, times.until, times.time_column)
+        refuse_doubts(predicate, View(self.snapshot()), schema, is_repeated=is_repeated)
         log = self._delta_log("delete")
         log.check_writable("delete")
         own = SegmentOptions(searchable=False, gram_fields=self.gram_fields, rules=self.rules)
@@ -392,7 +403,7 @@ class Table(Shortcuts):
 
     def retain(self, age: timedelta | str, predicate: Predicate = EVERYTHING) -> "deleting.DeleteReport":
         """Delete records that are older than `age`, such as ``30d``: all records, or those that match."""
-        return self.delete(predicate, until=parse_span(age) if isinstance(age, str) else age)
+        return self.delete(predicate, until=parse_span(age) if isinstance(age, str) else age, is_repeated=True)
 
     def deletions(self) -> "list[deleting.DeletionStatus]":
         """All deletions, newest first: hidden from every search, or erased from the disk as well."""

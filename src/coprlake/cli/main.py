@@ -3,6 +3,7 @@
 import atexit
 import os
 import sys
+import warnings
 from importlib import import_module
 from typing import Any
 
@@ -11,8 +12,9 @@ import click
 import coprlake
 from coprlake.cli.printing.harmless import harmless
 from coprlake.cli.printing.notices import Failure, color_option, in_one_form
-from coprlake.errors import CoprlakeError
+from coprlake.errors import CoprlakeError, SearchWarning
 from coprlake.extras import hide_pandas, missing_package
+from coprlake.text.nearest_words import nearest
 
 COMMANDS = (
     "ingest",
@@ -34,6 +36,19 @@ COMMANDS = (
 
 INTERRUPTED = 130
 
+_MEANT = {
+    **dict.fromkeys(("grep", "find", "rg"), "search"),
+    **dict.fromkeys(("add", "load", "import", "write"), "ingest"),
+    **dict.fromkeys(("sql", "select", "dql"), "query"),
+    **dict.fromkeys(("compact", "merge"), "optimize"),
+    **dict.fromkeys(("remove", "rm"), "delete"),
+    **dict.fromkeys(("describe", "show", "stats", "status", "ls"), "info"),
+    **dict.fromkeys(("repl",), "shell"),
+    **dict.fromkeys(("check", "fsck"), "verify"),
+    "help": "--help",
+}
+"""What other programs call our commands."""
+
 
 class LazyCommands(click.Group):
     """Loads the module of a command on first use, and turns errors into one line and an exit code."""
@@ -52,11 +67,11 @@ class LazyCommands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; the error for an unknown one names the nearest."""
+        """Find the command, or fail with the name of the nearest one."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from coprlake.language.suggestions import hint
-
-            ctx.fail(f"no such command {args[0]!r}{hint(args[0], COMMANDS)}")
+            near = nearest(args[0], COMMANDS) or _MEANT.get(args[0].lower())
+            advice = f"did you mean {near}?" if near else f"the commands are {', '.join(COMMANDS)}"
+            ctx.fail(f"no such command {args[0]!r}; {advice}")
         return super().resolve_command(ctx, args)
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
@@ -69,7 +84,9 @@ class LazyCommands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command, and report its errors."""
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SearchWarning)  # commands print what they warn about
+                return super().invoke(ctx)
         except click.exceptions.Exit:
             raise
         except click.ClickException as error:

@@ -89,7 +89,7 @@ def compile_query(
     tree = parse(text)
     parsed = time.perf_counter()
     moment = time.time_ns() // 1000 if now is None else now
-    session = QuerySession(text, moment, variables or {})
+    session = QuerySession(text, moment, variables or {}, keys_of=tables.keys)
     scope = Pipeline(session, tables, until_now(*timeframe, moment)).run(tree)
     if not scope.fields:
         last = tree.commands[-1]

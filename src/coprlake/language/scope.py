@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Column, Constant, Expr, Node, Ref, Scan, Sort, Values
-from coprlake.language.suggestions import nearest
 from coprlake.language.types import LOOSE, MAP, NULL, STRING, from_arrow
 from coprlake.records import ATTRIBUTES, SCHEMA, is_derived, is_varying
 
@@ -43,10 +42,6 @@ class Scope:
         if among is None or among.type != MAP:
             return None
         return Apply(operators.ENTRY, (among, Constant(name, STRING)), LOOSE)
-
-    def nearest(self, name: str) -> str | None:
-        """The field that was probably meant."""
-        return nearest(name, self.fields)
 
     def closed(self, node: Node, fields: dict[str, Expr]) -> "Scope":
         """A scope with only these fields."""

@@ -14,3 +14,6 @@ class Tables(Protocol):
 
     def schema(self, name: str, fail: Callable[[str], Any]) -> pa.Schema:
         """The columns of a table, with a derived day marked; `fail` gets the problem if the name is invalid."""
+
+    def keys(self, name: str) -> frozenset[str] | None:
+        """The attributes that records of the table have; None if they are not all known."""

@@ -15,7 +15,6 @@ import re
 import warnings
 from collections.abc import Callable
 from datetime import date, datetime
-from difflib import get_close_matches
 from typing import Any, Final, NoReturn, TypeAlias, TypeGuard, assert_never
 
 from coprlake.errors import UsageError
@@ -36,6 +35,7 @@ from coprlake.predicate.predicates import (
     Value,
 )
 from coprlake.records import CONTENT
+from coprlake.text.nearest_words import nearest
 
 Literal: TypeAlias = Value | tuple[Any, ...] | None
 
@@ -154,8 +154,8 @@ class _Parser:
             return self._leaf(node, _LEAVES[name])
         if name in _COMBINATIONS or name in _CONSTANTS:
             return self._fail(node, f"{name} takes {'no arguments' if name in _CONSTANTS else 'only predicates'}")
-        near = get_close_matches(name.lower(), _NAMES, n=1)
-        advice = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(_NAMES)}"
+        near = nearest(name, _NAMES)
+        advice = f"did you mean {near}?" if near else f"expected one of {', '.join(_NAMES)}"
         return self._fail(node, f"there is no predicate {name}; {advice}")
 
     def _leaf(self, node: ast.Call, function: Callable[..., Leaf]) -> Predicate:

@@ -5,7 +5,6 @@
 """
 
 import re
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +15,6 @@ import pyarrow as pa
 
 from coprlake.config import LEVELS, OTHER_LEVEL_NAMES
 from coprlake.errors import UsageError
-from coprlake.language.suggestions import nearest
 from coprlake.predicate.paths import path_of, plain_type
 from coprlake.predicate.plain_syntax import STAR, Item, Parts, has_open_quote, parse
 from coprlake.predicate.plain_syntax import Value as Sought
@@ -36,8 +34,10 @@ from coprlake.predicate.predicates import (
     Regex,
     Value,
 )
+from coprlake.query.doubts import known_fields, warn_caller
 from coprlake.query.planning import View
 from coprlake.records import CONTENT, LOGLEVEL
+from coprlake.text.nearest_words import nearest
 from coprlake.text.text_types import is_text_or_bytes
 
 _LEVEL: Final = "level"
@@ -45,7 +45,6 @@ _WORD: Final = re.compile(r'[^\s"*\\:-][^\s"*\\:]*')
 """A search for one word, which is nothing but text; most of those that programs make."""
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}.*", re.DOTALL)
-_SIMILAR: Final = 0.75
 _MOST_DIGITS: Final = 18
 
 
@@ -57,13 +56,11 @@ class TableFields:
         schema: its columns.
         keys: the keys of attributes that occur in it.
         complete: whether no other keys can occur.
-        has_records: whether there are any records.
     """
 
     schema: pa.Schema
     keys: frozenset[str]
     complete: bool
-    has_records: bool = False
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -85,11 +82,8 @@ NO_FIELDS: Final = TableFields(pa.schema([]), frozenset(), complete=True)
 
 def fields_of(view: View) -> TableFields:
     """The fields of a table, as its indexes list them."""
-    snapshot = view.snapshot
-    profiles = [*snapshot.pool.profiles, *(segment.profile for segment in view.uncommitted)]
-    complete = all(profile.complete for profile in profiles) and all(s.sidecar is not None for s in snapshot.segments)
-    keys = {name for profile in profiles for name in profile.fields} - set(snapshot.schema.names)
-    return TableFields(snapshot.schema, frozenset(keys), complete, bool(profiles))
+    schema, known = view.snapshot.schema, known_fields(view)
+    return TableFields(schema, (known.texts | known.others).difference(schema.names), known.is_complete)
 
 
 @dataclass(frozen=True)
@@ -113,8 +107,7 @@ def predicate_for(sought: Predicate | str, view: Callable[[], View]) -> Predicat
     if _WORD.fullmatch(sought):
         return Contains(sought, ANY_VALUE)
     found = plain_search(sought, lambda: fields_of(view()))
-    for note in found.notes:
-        warnings.warn(note, stacklevel=3)
+    warn_caller(found.notes)
     return found.predicate
 
 
@@ -246,7 +239,7 @@ class _Reader:
         return not is_text_or_bytes(kind) and not pa.types.is_nested(kind)
 
     def _tell_similar(self, name: str) -> None:
-        found = nearest(name, [*self._fields.names, _LEVEL], _SIMILAR)
+        found = nearest(name, [*sorted(self._fields.names), _LEVEL])
         if found is not None:
             self.notes.append(
                 f"the table has no field {name}, so {name}: is searched for as text; did you mean {found}:?"

@@ -15,6 +15,7 @@ from coprlake.language.relabeling import relabeled
 from coprlake.language.sql.lowering import Lowered
 from coprlake.language.table_facts import LOGS
 from coprlake.language.types import arrow_type, carried_type
+from coprlake.query.doubts import doubts_about, known_fields, warn_caller
 from coprlake.query.duck import Connection
 from coprlake.query.duck_scan import ScanReport, TableScan
 from coprlake.query.handover import Hold
@@ -86,6 +87,11 @@ class Catalog:
             schema = schema.set(schema.get_field_index(DAY), derived(schema.field(DAY)))
         return schema
 
+    def keys(self, name: str) -> frozenset[str] | None:
+        """The attributes that records of the table have; None if some records have no index that lists them."""
+        known = known_fields(self.view(name)[1])
+        return known.texts | known.others if known.is_complete else None
+
     def view(self, name: str) -> tuple[str, View]:
         """Where a table is, and its records; the same records however often it is asked."""
         if name not in self._views:
@@ -120,6 +126,7 @@ class Query(Summarized, Results):
         self._first: tuple[Catalog, Compiled] | None = None
         self.compiled = self._compile()[1]
         self.report = self._new_report(self.compiled)
+        warn_caller(self.report.warnings)
 
     def _facts(self) -> Mapping[str, Any]:
         return {"text": self._text, "columns": self.schema.names} | self._engine_and_warnings()
@@ -137,6 +144,7 @@ class Query(Summarized, Results):
             self._text, catalog, now=self._now, variables=self._variables, timeframe=self._timeframe
         )
         _check_times(catalog, compiled)
+        _warn_of_levels(catalog, compiled)
         self._first = (catalog, compiled)
         return self._first
 
@@ -277,6 +285,16 @@ def _check_times(catalog: Catalog, compiled: Compiled) -> None:
         schema = catalog.schema(scan.table, lambda problem: None)
         if time_column(schema) is None:
             raise QueryError(f"fetch {scan.table} is asked for a range of time, but {no_time(schema)}")
+
+
+def _warn_of_levels(catalog: Catalog, compiled: Compiled) -> None:
+    """Warn about levels that no record has and that are nearly the name of one."""
+    for scan in plan.scans(compiled.node):
+        view = catalog.view(scan.table)[1]
+        sought = compiled.pruning_of(scan).necessary.predicate
+        for doubt in doubts_about(sought, view, view.snapshot.schema):
+            if doubt.about == "level" and doubt.nearest and doubt.text not in compiled.warnings:
+                compiled.warnings.append(doubt.text)
 
 
 def _timed(report: QueryReport, phase: str, work: Callable[[], Any]) -> Any:

@@ -34,6 +34,7 @@ class SearchReport(Report):
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)  # what is odd about the search, such as an unknown field
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def _facts(self) -> Mapping[str, Any]:

@@ -11,11 +11,11 @@ from typing import Final
 import pyarrow as pa
 
 from coprlake.errors import UsageError
-from coprlake.language.suggestions import hint
 from coprlake.predicate.paths import path_of, similar_paths
 from coprlake.predicate.predicates import ALL_FIELDS, ANY_VALUE, And, Leaf, Not, Or, Predicate
 from coprlake.query.options import SearchOptions
 from coprlake.records import ATTRIBUTES, CONTENT, LOGLEVEL, SCHEMA, TIMESTAMP
+from coprlake.text.nearest_words import hint
 from coprlake.text.text_types import is_text_map
 
 _TIME_NAMES: Final = (

@@ -17,11 +17,10 @@ from coprlake.errors import FormatError, UsageError
 from coprlake.predicate.narrowing.claims import Exact, Necessary
 from coprlake.predicate.predicates import EVERYTHING, And, Not, Or
 from coprlake.query.context import MATCH, Context
-from coprlake.query.doubts import doubts
+from coprlake.query.doubts import Doubt, doubts_about, is_plain, warn_caller
 from coprlake.query.opening import BatchMatches, BatchOpener
 from coprlake.query.options import SearchOptions
 from coprlake.query.ordering import Order, TimeSorter, Unit, units_by_time, units_in_any_order
-from coprlake.query.plain_search import fields_of
 from coprlake.query.planning import Planner, SegmentPlan, View
 from coprlake.query.report import SearchReport
 from coprlake.query.resolving import resolved, timed
@@ -29,6 +28,7 @@ from coprlake.query.results import Results
 from coprlake.records import DAY, TIMESTAMP_TYPE
 from coprlake.segment.searchable import Searchable, has_times
 from coprlake.summary import Summarized, text_of
+from coprlake.text.nearest_words import hint
 
 
 class Candidates:
@@ -73,7 +73,8 @@ class Candidates:
         if self._options.columns is not None:
             unknown = [name for name in self._options.columns if name not in schema.names]
             if unknown:
-                raise UsageError(f"there is no column {unknown[0]}; the table has {', '.join(schema.names)}")
+                near = hint(unknown[0], schema.names)
+                raise UsageError(f"there is no column {unknown[0]}{near}; the table has {', '.join(schema.names)}")
             schema = pa.schema([schema.field(name) for name in self._options.columns])
         else:
             schema = pa.schema([field for field in schema if field.name != DAY])
@@ -186,17 +187,23 @@ class Search(Summarized, Candidates, Results):
 
     def _begin(self) -> View:
         view = self._view()
-        found: list[str] = []
         if self._resolves and not self._is_spelled(view):
             columns = _all_columns(view)
             self._predicate = resolved(self._asked, columns)
             self._sought = Necessary(self._predicate)
             self._options = timed(self._options, columns)
-            found = doubts(self._asked, columns, lambda: fields_of(view))
         self.report = SearchReport(predicate=self._predicate)
-        for text in found:
-            self.report.note(text)
+        if self._resolves and (isinstance(self._asked, And | Or | Not) or not is_plain(self._asked)):
+            self.report.warnings = [doubt.text for doubt in self._doubts(view)]
+            warn_caller(self.report.warnings)
         return view
+
+    def doubts(self) -> list[Doubt]:
+        """What is odd about the search: fields that no record has, values of the wrong type, unknown levels."""
+        return self._doubts(self._view())
+
+    def _doubts(self, view: View) -> list[Doubt]:
+        return doubts_about(self._asked, view, _all_columns(view))
 
     def _is_spelled(self, view: View) -> bool:
         """Whether it can be seen at once that there is nothing to resolve: the usual search of one column."""

@@ -45,6 +45,7 @@ class SketchPool:
                 self.profiles.append(profile)
             self._groups[number] = group
         self._is_uniform = count > 0 and bool((self._groups == 0).all())
+        self.is_complete = bool((self._groups >= 0).all())  # whether every segment has a sketch
 
     def verdicts(self, chosen: I64Array | None, program_of: Callable[[Profile], TokenProgram]) -> U8Array:
         """CANNOT, MIGHT or DAMAGED for each chosen segment (None: all); MIGHT for a segment without a sketch."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from coprlake.cli.options.choices import NearestChoice
 from coprlake.cli.printing.notices import note
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -21,7 +22,7 @@ _PLACES = {
     epilog="\b\nTo enable it in every new shell:\n"
     + "\n".join(f"  {shell}:  {line}" for shell, line in _PLACES.items()),
 )
-@click.argument("shell", type=click.Choice(_SHELLS), required=False)
+@click.argument("shell", type=NearestChoice(_SHELLS), required=False)
 def completion(shell: str | None) -> None:
     """Print a script that makes Tab complete commands, options and paths in your shell.
 

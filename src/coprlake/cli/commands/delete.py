@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from coprlake.cli.options.doubtful import check_filters
 from coprlake.cli.options.filters import SearchRequest, filter_options
 from coprlake.cli.options.time_option import span_option
 from coprlake.cli.printing import figures
@@ -48,8 +49,9 @@ def delete(
     if status:  # nothing is searched for, so a single argument is the table
         _print_status(opened(asked.texts[0] if asked.texts else asked.table), as_json)
         return
-    table = opened(asked.table, may_be_text=not asked.texts)
+    table = opened(asked.table, texts=asked.texts)
     asked = _checked(asked, older_than)
+    check_filters(asked, table, is_strict=True)
     if not (yes or dry_run or is_terminal()):
         raise Failure(
             "no terminal to ask for confirmation; add --yes to delete, or --dry-run to see how many records match"

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from coprlake.cli.options.choices import NearestChoice
+from coprlake.cli.options.doubtful import check_filters
 from coprlake.cli.options.filters import PLAIN, SearchRequest, filter_options
 from coprlake.cli.printing import figures
 from coprlake.cli.printing.json_reports import echo_json
@@ -28,7 +30,7 @@ _FEW_BATCHES = 4
 @filter_options
 @click.option(
     "--order",
-    type=click.Choice(["newest", "oldest", "any"]),
+    type=NearestChoice(["newest", "oldest", "any"]),
     default="newest",
     show_default=True,
     help="Order of the results, as in `search`.",
@@ -48,7 +50,8 @@ def explain(asked: SearchRequest, order: str, limit: int | None, threads: int | 
     from coprlake.cli.printing.record_layout import needed_columns
     from coprlake.cli.printing.search_output import SHOWN
 
-    table = opened(asked.table, may_be_text=not asked.texts)
+    table = opened(asked.table, texts=asked.texts)
+    check_filters(asked, table)
     needed = needed_columns(table, SHOWN) or table.schema.names
     found = asked.search(table, order=order, limit=limit, threads=threads, columns=needed)
     started = time.perf_counter()

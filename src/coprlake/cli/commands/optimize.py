@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from coprlake.cli.options.choices import NearestChoice
 from coprlake.cli.options.engine import Engine, engine_options
 from coprlake.cli.options.filters import table_argument
 from coprlake.cli.options.renamed_option import renamed_option
@@ -42,7 +43,7 @@ _ZSTANDARD_LEVELS = click.IntRange(1, 22)
 @click.option("--full", is_flag=True, help="Rewrite all segments, even those that are large enough.")
 @click.option(
     "--repartition",
-    type=click.Choice(["none", "day"]),
+    type=NearestChoice(["none", "day"]),
     help="Change the partitions of the table, in one commit that rewrites all segments. Local engine only.",
 )
 @engine_options()

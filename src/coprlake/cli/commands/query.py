@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from coprlake.cli.options.choices import NearestChoice
 from coprlake.cli.options.engine import Engine, engine_options
 from coprlake.cli.options.query_options import Terms, asked, heard, terms_options
 from coprlake.cli.printing import figures
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     "--output",
     "--format",
     "output",
-    type=click.Choice(OUTPUTS),
+    type=NearestChoice(OUTPUTS),
     help="Output format: an aligned table, tab-separated values (lines), one JSON object per line (json), csv or "
     "parquet. Defaults to table on a terminal, and to lines otherwise.",
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
+from coprlake.cli.options.doubtful import check_filters
 from coprlake.cli.options.engine import Engine, engine_options
 from coprlake.cli.options.filters import SearchRequest, filter_options
 from coprlake.cli.options.search_options import Printing, printing_options
@@ -63,7 +64,8 @@ def search(ctx: click.Context, asked: SearchRequest, printing: Printing, engine:
     engine = engine.able([name for name, is_wanted in wanted.items() if is_wanted])
     from coprlake.cli.options.table_argument import opened
 
-    table = opened(asked.table, may_be_text=not asked.texts)
+    table = opened(asked.table, texts=asked.texts)
+    check_filters(asked, table, is_quiet=printing.quiet)
     if printing.follow:
         from coprlake.cli.commands.search_following import follow
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from coprlake.cli.options.choices import NearestChoice
 from coprlake.cli.options.engine import Engine, pairs, spark_options
 from coprlake.cli.options.input_options import follow_option, reading_options
 from coprlake.cli.options.target import Target, into_option, target_options
@@ -88,7 +89,7 @@ def _servers(ctx: click.Context, param: click.Parameter, given: str | None) -> s
 @click.option(
     "--from",
     "start",
-    type=click.Choice(["earliest", "latest"]),
+    type=NearestChoice(["earliest", "latest"]),
     help="Where a new stream starts: at the earliest message, the default, or with messages that arrive from now on.",
 )
 @click.option(

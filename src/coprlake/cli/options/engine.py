@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from coprlake.cli.options.choices import NearestChoice
 from coprlake.extras import require_spark
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def spark_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return _decorated(with_spark, _SPARK_OPTIONS)
 
 
-class _EngineChoice(click.Choice[str]):
+class _EngineChoice(NearestChoice):
     """Accepts any name of the engine in this process, since COPRLAKE_ENGINE applies to all commands."""
 
     def __init__(self, local: str) -> None:

@@ -3,6 +3,7 @@
 import functools
 import os
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import click
 
 from coprlake.cli.options.time_option import moment_option
-from coprlake.cli.printing.notices import note, note_once
+from coprlake.cli.printing.notices import note_once
 from coprlake.config import LEVELS, OTHER_LEVEL_NAMES
+from coprlake.text.nearest_words import hint
 
 if TYPE_CHECKING:
     from coprlake.predicate.predicates import Operator, Predicate
@@ -86,13 +88,7 @@ class SearchRequest:
             parts.append(
                 p.OneOf(LOGLEVEL, tuple(dict.fromkeys(name for level in self.levels for name in level_names(level))))
             )
-        whole = _one(p.And, parts)
-        if table is not None:
-            from coprlake.query.doubts import doubts
-
-            for text in doubts(whole, table.schema, table.fields):
-                note_once(text)
-        return whole
+        return _one(p.And, parts)
 
     def search(self, table: "Table", **options: Any) -> "Search":
         """Search the table, with further options of `Table.search`."""
@@ -158,13 +154,10 @@ def _conditions(ctx: click.Context, param: click.Parameter, given: Sequence[str]
 
 def _levels(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
     for level in given:
-        from coprlake.language.suggestions import nearest
-
         name = level.rstrip("+").upper()
         if level.endswith("+") and OTHER_LEVEL_NAMES.get(name, name) not in LEVELS:
-            raise click.BadParameter(f"{level!r}: + needs one of {', '.join(LEVELS)} before it", ctx, param)
-        if name not in (*LEVELS, *OTHER_LEVEL_NAMES) and (meant := nearest(name, [*LEVELS, *OTHER_LEVEL_NAMES], 0.7)):
-            note(f"{level} is not a level that coprlake knows; did you mean {meant}?")
+            known = hint(name, [*LEVELS, *OTHER_LEVEL_NAMES])
+            raise click.BadParameter(f"{level!r}: + needs one of {', '.join(LEVELS)} before it{known}", ctx, param)
     return tuple(given)
 
 
@@ -181,9 +174,8 @@ def _arguments(positional: Sequence[str], texts: Sequence[str], table: str | Non
         raise click.UsageError(
             f"expected {_expected(bool(texts), bool(table))}, found {' '.join(map(repr, positional))}"
         )
-    if len(positional) == 2 and _is_table(positional[0]) and not _is_table(positional[1]):
-        first, second = positional
-        raise click.UsageError(f"{first} is a table and {second} is not; the text comes before the table")
+    if len(positional) == 2:
+        _check_order(*positional)
     if not texts and positional and (len(positional) == 2 or fallback):
         texts, positional = positional[:1], positional[1:]
     found = positional[0] if positional else fallback
@@ -192,8 +184,19 @@ def _arguments(positional: Sequence[str], texts: Sequence[str], table: str | Non
     return _Arguments(tuple(texts), found)
 
 
-def _is_table(name: str) -> bool:
-    return Path(name, "_delta_log").is_dir() or "://" in name
+def _check_order(text: str, table: str) -> None:
+    """Reject a table that comes before the text."""
+    if is_local_table(text) and "://" not in table and not Path(table).exists():
+        right = shlex.join(["coprlake", click.get_current_context().info_name or "search", table, text])
+        raise click.UsageError(f"{text} is a table and {table} is not; the text comes before the table: {right}")
+
+
+def is_local_table(path: str | Path) -> bool:
+    """Whether a path is a Delta table on a local disk."""
+    try:
+        return Path(path, "_delta_log").is_dir()
+    except (OSError, ValueError):  # any text can be searched for, however long
+        return False
 
 
 def _expected(has_texts: bool, has_table: bool) -> str:

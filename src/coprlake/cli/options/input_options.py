@@ -6,13 +6,15 @@ from typing import Any
 
 import click
 
+from coprlake.cli.options.choices import NearestChoice
+
 _FORMATS = ("auto", "text", "ndjson", "csv", "syslog", "access", "parquet")
 
 _OPTIONS = {
     "format": click.option(
         "--format",
         "format",
-        type=click.Choice(_FORMATS),
+        type=NearestChoice(_FORMATS),
         default="auto",
         show_default=True,
         help="Format of the logs; auto detects it from the beginning of each file.",

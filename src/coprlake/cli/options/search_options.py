@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from coprlake.cli.options.choices import NearestChoice
 from coprlake.cli.printing.record_layout import OUTPUTS, output_for
 
 _LAST = 10
@@ -90,7 +91,7 @@ _CONTRADICTIONS = {
 _OPTIONS = [
     click.option(
         "--order",
-        type=click.Choice(["newest", "oldest", "any"]),
+        type=NearestChoice(["newest", "oldest", "any"]),
         default="newest",
         show_default=True,
         help="Order of the results, by time; any is fastest.",
@@ -137,7 +138,7 @@ _OPTIONS = [
     click.option(
         "-o",
         "--output",
-        type=click.Choice(OUTPUTS),
+        type=NearestChoice(OUTPUTS),
         help="Output format: aligned columns (table), only the log lines (lines), one JSON object per line (json), csv "
         "or parquet. Defaults to table on a terminal, and to lines otherwise.",
     ),

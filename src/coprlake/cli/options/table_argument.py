@@ -1,20 +1,24 @@
 """Opening the table that a command line names."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from coprlake.cli.options.filters import is_local_table
 from coprlake.errors import CoprlakeError, NotFoundError, UsageError
+from coprlake.text.nearest_words import nearest
 
 if TYPE_CHECKING:
     from coprlake.files import Folder
     from coprlake.table import Table
 
 
-def opened(name: str, *, may_be_text: bool = False) -> "Table":
+def opened(name: str, *, texts: Sequence[str] | None = None) -> "Table":
     """Open a table.
 
     Args:
         name: the path or URI of the table.
-        may_be_text: whether the name may be a search text whose table is missing, for the message.
+        texts: the texts to search for, for the message: one of them may be the table, and the name a text.
 
     Raises:
         CoprlakeError: there is no such table, or it cannot be read.
@@ -28,8 +32,7 @@ def opened(name: str, *, may_be_text: bool = False) -> "Table":
             f"{name}: expected the folder of a table, found a file; use `coprlake ingest` to read logs into a table"
         )
     if not folder.exists():
-        hint = "if this is the text to search for, name the table after it" if may_be_text else "check the path"
-        raise NotFoundError(f"{name}: no such table; {hint}")
+        raise NotFoundError(f"{name}: no such table; {_advice(name, may_be_text=texts is not None and not texts)}")
     if not folder.exists("_delta_log"):
         _refuse_folder_of_tables(folder, name)
     try:
@@ -39,6 +42,16 @@ def opened(name: str, *, may_be_text: bool = False) -> "Table":
     except (OSError, RuntimeError, ValueError) as error:  # how delta-rs reports a damaged log
         first = str(error).partition("\n")[0]
         raise UsageError(f"{name}: cannot be opened as a table: {first}") from error
+
+
+def _advice(name: str, *, may_be_text: bool) -> str:
+    """What to do about a table that does not exist: take the one beside it with nearly this name, if there is one."""
+    path = Path(name)
+    beside = [other for other in path.parent.iterdir() if is_local_table(other)] if path.parent.is_dir() else []
+    near = nearest(path.name, [other.name for other in beside])
+    if near is not None:
+        return f"did you mean {path.with_name(near)}?"
+    return "if this is the text to search for, name the table after it" if may_be_text else "check the path"
 
 
 def _refuse_folder_of_tables(folder: "Folder", name: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from coprlake.cli.options.choices import NearestChoice
 from coprlake.cli.options.filters import TABLE_VARIABLE
 from coprlake.cli.printing.figures import parse_size
 from coprlake.cli.printing.notices import warn_each
@@ -124,7 +125,7 @@ def rules_option(text: str) -> Callable[..., Any]:
     """Make the option --rules; `text` is the first sentence of its help."""
     return click.option(
         "--rules",
-        type=click.Choice([one.value for one in RuleSet]),
+        type=NearestChoice([one.value for one in RuleSet]),
         callback=lambda _, __, name: None if name is None else RuleSet(name),
         help=f"{text} winnowed, the default, also finds parts of numbers and addresses; paper follows the COPR paper.",
     )

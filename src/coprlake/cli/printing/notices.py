@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from coprlake.cli.options.choices import NearestChoice
 from coprlake.cli.printing.harmless import harmless, one_line
 
 SHOWN_WARNINGS = 10
@@ -93,7 +94,7 @@ def color_option(function: _Function) -> _Function:
     """Add ``--color``, which every command and the program itself accept."""
     return click.option(
         "--color",
-        type=click.Choice(["auto", "always", "never"]),
+        type=NearestChoice(["auto", "always", "never"]),
         expose_value=False,
         callback=_set_color,
         help="When to use colours; auto uses them on a terminal unless NO_COLOR is set.",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from coprlake.text.nearest_words import hint, nearest
+
 if TYPE_CHECKING:
     from coprlake.table import Table
 
@@ -51,9 +53,7 @@ def output_for(out: str | None) -> str:
     if not suffix or not _is_new_file(out):
         return SUFFIXES.get(suffix, "lines")
     if suffix not in SUFFIXES:
-        from coprlake.language.suggestions import nearest
-
-        meant = nearest(suffix, SUFFIXES, 0.7)
+        meant = nearest(suffix, SUFFIXES)
         raise click.UsageError(
             f"--out {out}: {f'did you mean {meant}? ' if meant else ''}no format is known for {suffix}; the known "
             f"suffixes are {', '.join(SUFFIXES)}; for another, name the format with -o"
@@ -84,8 +84,6 @@ def chosen_layout(
         chosen = [name.strip() for name in columns.split(",") if name.strip()]
         unknown = [name for name in chosen if name not in names]
         if unknown or not chosen:
-            from coprlake.language.suggestions import hint
-
             similar = hint(unknown[0], names) if unknown else ""
             raise click.UsageError(
                 f"no column {unknown[0] if unknown else ''!r}{similar}; the table has {', '.join(names)}"

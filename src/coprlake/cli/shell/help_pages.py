@@ -66,7 +66,7 @@ def _all() -> str:
 def _of(name: str) -> str:
     from coprlake.errors import UsageError
     from coprlake.language.functions.catalog import FUNCTIONS
-    from coprlake.language.suggestions import hint
+    from coprlake.text.nearest_words import hint
 
     function = FUNCTIONS.get(name.lower())
     info = next((info for known, info in commands().items() if known.lower() == name.lower()), None)

@@ -1,6 +1,5 @@
 """The matchers that a pattern can name, with their default settings."""
 
-from difflib import get_close_matches
 from typing import Final
 
 from coprlake.dpl.syntax import time_formats as formats
@@ -22,6 +21,7 @@ from coprlake.dpl.syntax.tree import (
     Real,
     Uuid,
 )
+from coprlake.text.nearest_words import hint
 
 _INFINITY: Final = float("inf")
 
@@ -130,5 +130,4 @@ SILENT: Final = frozenset({"EOL", "LF", "CR", "EOLWIN", "WINEOL", "BOS", "BOF", 
 
 def nearest(word: str) -> str:
     """``; did you mean IPADDR?``, or an empty string if no matcher resembles the word."""
-    close = get_close_matches(word.upper(), [*MATCHERS, *WITH_BODY], 1)
-    return f"; did you mean {close[0]}?" if close else ""
+    return hint(word, [*MATCHERS, *WITH_BODY])

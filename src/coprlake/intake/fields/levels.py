@@ -5,22 +5,18 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from coprlake.config import LEVELS as LEVELS
+from coprlake.config import OTHER_LEVEL_NAMES
 from coprlake.kernel import I64Array, U8Array, i64, kernel
 from coprlake.text.byte_classes import BLANK, CASE_BIT, COLON, QUOTE, TAB, is_digit, is_letter
 from coprlake.text.digits import digits_end
 
-LEVELS: Final = ("TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "ERROR", "FATAL")
 TRACE, DEBUG, INFO, NOTICE, WARN, ERROR, FATAL = range(7)
 NO_LEVEL: Final = -1
 
 WORDS: Final = {
-    **dict.fromkeys(("TRACE", "VERBOSE", "FINEST", "FINER"), TRACE),
-    **dict.fromkeys(("DEBUG", "FINE", "DBG"), DEBUG),
-    **dict.fromkeys(("INFO", "INF"), INFO),
-    "NOTICE": NOTICE,
-    **dict.fromkeys(("WARN", "WARNING", "WRN"), WARN),
-    **dict.fromkeys(("ERROR", "ERR", "SEVERE"), ERROR),
-    **dict.fromkeys(("FATAL", "CRITICAL", "CRIT", "EMERG", "ALERT", "PANIC"), FATAL),
+    **{name: number for number, name in enumerate(LEVELS)},
+    **{name: LEVELS.index(meant) for name, meant in OTHER_LEVEL_NAMES.items()},
 }
 """Words of at most eight letters and what they mean."""
 

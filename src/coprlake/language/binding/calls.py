@@ -11,10 +11,10 @@ from coprlake.language.functions.registry import Function, Parameter, named_type
 from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Constant, Expr, Sort
 from coprlake.language.scope import Scope
-from coprlake.language.suggestions import hint
 from coprlake.language.syntax import Span
 from coprlake.language.times import Months
 from coprlake.language.types import BOOLEAN, DOUBLE, LONG, STRING, TIMESTAMP
+from coprlake.text.nearest_words import hint
 
 
 def function_of(session: QuerySession, node: syntax.Call) -> Function:

@@ -10,6 +10,7 @@ from coprlake.language.binding.calls import arguments_of, function_of, invoke, o
 from coprlake.language.binding.comparisons import as_time, compare
 from coprlake.language.binding.converting import a_kind, convert, expect, member_at
 from coprlake.language.binding.session import QuerySession
+from coprlake.language.binding.unknown_names import warn_unknown
 from coprlake.language.functions.catalog import FUNCTIONS
 from coprlake.language.functions.registry import Function
 from coprlake.language.functions.values import operators
@@ -28,9 +29,9 @@ from coprlake.language.plan import (
     walk,
 )
 from coprlake.language.scope import Scope, missing
-from coprlake.language.suggestions import hint, nearest
 from coprlake.language.types import BOOLEAN, DURATION, LONG, LOOSE, STRING, TIMESTAMP, array, common_type, record
 from coprlake.records import DAY
+from coprlake.text.nearest_words import hint
 
 _LOGIC = {"and": operators.AND, "or": operators.OR, "xor": operators.XOR}
 
@@ -114,20 +115,8 @@ class Expressions:
             self.session.fail(
                 "the day of a record is timestamp@d; the column day is for the folders of a table", node.span
             )
-        found = self.scope.find(node.text)
-        if found is None:
-            near = self.scope.nearest(node.text)
-            self.session.warn(
-                f"there is no field {node.text}, so it is null" + (f"; did you mean {near}?" if near else "")
-            )
-            return missing()
-        if node.text not in self.scope.fields:
-            near = nearest(node.text, self.scope.fields, cutoff=0.8)
-            if near is not None:
-                self.session.warn(
-                    f"{node.text} is no column, so it is looked for among the attributes; did you mean {near}?"
-                )
-        return found
+        warn_unknown(self.session, self.scope, node.text)
+        return self.scope.find(node.text) or missing()
 
     # Operators
 

@@ -8,9 +8,9 @@ from coprlake.language.binding.converting import constant, unify
 from coprlake.language.binding.session import QuerySession
 from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Constant, Expr
-from coprlake.language.suggestions import hint
 from coprlake.language.times import Months
 from coprlake.language.types import DURATION, NULL, TIMESTAMP, array
+from coprlake.text.nearest_words import hint
 
 
 def literal(session: QuerySession, node: syntax.Literal) -> Constant:

@@ -8,8 +8,8 @@ from coprlake.language.commands.record_commands import first_by
 from coprlake.language.commands.registry import command
 from coprlake.language.plan import Column, Dedup, Expr, Join, Project, Ref, Union
 from coprlake.language.scope import Scope
-from coprlake.language.suggestions import hint
 from coprlake.language.syntax import Argument, Block, Command, Name
+from coprlake.text.nearest_words import hint
 
 
 def block(pipeline: Pipeline, step: Command, plain: list[Argument]) -> Scope:

@@ -6,6 +6,7 @@ from coprlake.errors import PatternError, UsageError
 from coprlake.language import scope as scopes
 from coprlake.language import syntax
 from coprlake.language.binding.converting import convert, expect, member_at
+from coprlake.language.binding.unknown_names import is_missing, near
 from coprlake.language.commands.pipeline import Pipeline, computed, items, some, text_of
 from coprlake.language.commands.registry import command
 from coprlake.language.functions.catalog import FUNCTIONS
@@ -13,7 +14,6 @@ from coprlake.language.functions.text.pattern_arrays import parse_function
 from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Column, Constant, Expr, Node, Project, Ref
 from coprlake.language.scope import Scope
-from coprlake.language.suggestions import hint
 from coprlake.language.syntax import Argument, Command, Name
 from coprlake.language.types import LONG, MAP, STRING, common_type
 from coprlake.records import ATTRIBUTES
@@ -82,6 +82,9 @@ def _patterns(pipeline: Pipeline, scope: Scope, arguments: list[Argument]) -> li
 def _fields_keep(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
     plain, _ = pipeline.split(step)
     wanted = _patterns(pipeline, scope, some(pipeline, step, plain))
+    for name in wanted:
+        if is_missing(pipeline.session, scope, name):
+            pipeline.session.warn(f"there is no field {name} to keep{near(pipeline.session, scope, name)}")
     kept = {name: value for name in dict.fromkeys(wanted) if (value := scope.find(name)) is not None}
     ordered = [name for name in scope.fields if name in kept] + [name for name in kept if name not in scope.fields]
     return scope.closed(scope.node, {name: kept[name] for name in ordered})
@@ -98,9 +101,8 @@ def _fields_remove(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
     plain, _ = pipeline.split(step)
     gone = _patterns(pipeline, scope, some(pipeline, step, plain))
     for name in gone:
-        if scope.find(name) is None:
-            near = scope.nearest(name)
-            pipeline.session.warn(f"there is no field {name} to remove" + (f"; did you mean {near}?" if near else ""))
+        if scope.find(name) is None:  # an attribute need not be there to be removed
+            pipeline.session.warn(f"there is no field {name} to remove{near(pipeline.session, scope, name)}")
     return _without(scope, gone)
 
 
@@ -132,9 +134,9 @@ def _fields_rename(pipeline: Pipeline, step: Command, scope: Scope) -> Scope:
             pipeline.fail("write the new name first: fieldsRename new = old", argument.span)
         assert argument.alias
         assert isinstance(argument.value, Name)
-        if scope.find(argument.value.text) is None:
-            known = hint(argument.value.text, scope.fields)
-            pipeline.session.warn(f"there is no field {argument.value.text} to rename{known}")
+        old = argument.value.text
+        if is_missing(pipeline.session, scope, old):
+            pipeline.session.warn(f"there is no field {old} to rename{near(pipeline.session, scope, old)}")
         if argument.value.text in renamed:
             pipeline.fail(f"{argument.value.text} is renamed twice; add a second name with fieldsAdd", argument.span)
         renamed[argument.value.text] = argument.alias.text

@@ -9,9 +9,9 @@ from coprlake.language.binding.session import QuerySession
 from coprlake.language.commands.registry import COMMANDS
 from coprlake.language.plan import Apply, Column, Constant, Expr, Node, Project, Ref, Values
 from coprlake.language.scope import Scope
-from coprlake.language.suggestions import hint
 from coprlake.language.syntax import Argument, Command, Group, Name
 from coprlake.language.table_facts import Tables
+from coprlake.text.nearest_words import hint
 
 
 class Pipeline:

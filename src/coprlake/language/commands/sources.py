@@ -14,10 +14,10 @@ from coprlake.language.commands.registry import command
 from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Column, Constant, Expr
 from coprlake.language.scope import Scope
-from coprlake.language.suggestions import hint
 from coprlake.language.syntax import Argument, Command, Name
 from coprlake.language.table_facts import LOGS
 from coprlake.language.types import DURATION, STRING, TIMESTAMP, Type, array
+from coprlake.text.nearest_words import hint
 
 
 @command(
@@ -57,11 +57,8 @@ def until_now(since: int | None, until: int | None, now: int) -> tuple[int | Non
 
 def _own_table(pipeline: Pipeline, target: Name) -> str:
     if target.text.lower() != LOGS:
-        known = hint(target.text, [LOGS])
-        pipeline.fail(
-            f"there is no table {target.text}{known or '; the table is named logs'}; put a path in quotes",
-            target.span,
-        )
+        known = hint(target.text, [LOGS]) or "; the table is named logs; put a path in quotes"
+        pipeline.fail(f"there is no table {target.text}{known}", target.span)
     return LOGS
 
 

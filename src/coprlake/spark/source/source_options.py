@@ -1,6 +1,5 @@
 """The options of ``.option(name, value)``: names, types and meanings; unknown options are errors."""
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
@@ -13,6 +12,7 @@ from coprlake.predicate.predicates import EVERYTHING
 from coprlake.query.options import SearchOptions
 from coprlake.query.planning import FOREVER
 from coprlake.query.time_bounds import microseconds
+from coprlake.text.nearest_words import nearest
 from coprlake.tokens.rules import rule_set
 
 SHARE_BYTES: Final = 32 * 1024 * 1024
@@ -116,8 +116,8 @@ def _values(options: Mapping[str, str], kind: type[ReadSettings] | type[WriteSet
 
 
 def _unknown(given: str, names: list[str]) -> str:
-    near = difflib.get_close_matches(given.lower(), names, 1, 0.5)
-    hint = f"did you mean {near[0]}?" if near else f"the options are {', '.join(names)}"
+    near = nearest(given, names)
+    hint = f"did you mean {near}?" if near else f"the options are {', '.join(names)}"
     return f"the data source coprlake has no option {given}; {hint}"
 
 
