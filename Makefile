@@ -10,7 +10,7 @@ KERNEL_FOLDERS := src/coprlake/kernel.py,src/coprlake/bits/**,src/coprlake/token
 JOBS ?= 2
 SPARK := spark or kafka
 
-.PHONY: help setup kafka demo docs check test test-quick test-slow test-spark test-jit test-kernels test-no-jit test-bounds lint format benchmark paper clean
+.PHONY: help setup kafka demo docs check test test-quick test-slow test-spark test-pyspark test-jit test-kernels test-no-jit test-bounds lint format benchmark paper clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s:
@@ -46,6 +46,11 @@ test-slow: setup  ## tests that take more than 5 seconds, without Spark and Kafk
 
 test-spark: setup kafka  ## tests with Spark, its cluster and Kafka
 	$(RUN) -m pytest -q -m '$(SPARK)' --durations=10
+
+VERSION ?= 4.0
+test-pyspark: setup  ## the tests of jobs and the data source with another PySpark: VERSION=4.0
+	$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/pyspark-$(VERSION) 'pyspark==$(VERSION).*'
+	PYTHONPATH=$(CURDIR)/$(VENV)/pyspark-$(VERSION) $(RUN) -m pytest -q tests/spark/test_spark_versions.py tests/spark/test_spark_source.py tests/spark/test_spark_jobs.py
 
 test-jit: setup kafka  ## the whole suite in one process
 	$(RUN) -m pytest --durations=10

@@ -29,6 +29,9 @@ PINNED_CONNECTOR: Final = (
 )
 """Libraries that Spark 4.3.0 is known to work with if the connector of its own version is not available."""
 
+_OLDER: Final = {"4.0": "4.0.0", "4.1": "4.1.0"}
+"""The connectors that take its place for older versions of Spark."""
+
 _IN_SPARK: Final = (
     "at.yawk.lz4:*",
     "com.google.code.findbugs:*",
@@ -55,7 +58,7 @@ _log: Final = logging.getLogger(__name__)
 def connector_jars(cache: Path | None = None) -> list[Path]:
     """The jar files of the Kafka connector for the installed Spark, with its dependencies.
 
-    If there is no connector of Spark's own version, this returns `PINNED_CONNECTOR` with a warning in the log, and does
+    If there is no connector of Spark's own version, this returns `pinned_connector` with a warning in the log, and does
     not look for the right one again for a day.
 
     Args:
@@ -78,12 +81,19 @@ def connector_jars(cache: Path | None = None) -> list[Path]:
             )
         except (NotFoundError, StorageError) as error:
             _log.debug("%s", error)
-    pinned = PINNED_CONNECTOR[0].rpartition(":")[2]
-    jars = fetch(PINNED_CONNECTOR, root / f"kafka-connector-{pinned}-pinned")
+    libraries = pinned_connector(version)
+    pinned = libraries[0].rpartition(":")[2]
+    jars = fetch(libraries, root / f"kafka-connector-{pinned}-pinned")
     if not looked_for:
         missing.touch()
     _log.warning("no Kafka connector for Spark %s was found; using that for %s", version, pinned)
     return jars
+
+
+def pinned_connector(version: str) -> tuple[str, ...]:
+    """The libraries for a version of Spark if the connector of that version is not available."""
+    older = _OLDER.get(".".join(version.split(".")[:2]))
+    return PINNED_CONNECTOR if older is None else (f"{CONNECTOR}:{older}", *PINNED_CONNECTOR[1:])
 
 
 def fetch(

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 from coprlake.errors import UsageError
 from coprlake.extras import require_spark
+from coprlake.spark.runtime.class_archive import shared_classes
 from coprlake.spark.runtime.java import java_executable
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _start(chosen: dict[str, str], name: str, log: IO[bytes] | None) -> "SparkSe
     compiling = threading.Thread(target=warm_up_once, daemon=True)  # while Java starts, and before any worker does
     compiling.start()
     try:
-        with _errors_into(log):
+        with _errors_into(log), shared_classes():
             spark = builder.getOrCreate()
         compiling.join()
     except BaseException as error:

@@ -14,4 +14,10 @@ def register(spark: "SparkSession") -> None:
     Spark finds it by itself if the package is installed beside the driver; this call is needed with Spark Connect, and
     if the package came by ``--py-files``.
     """
-    spark.dataSource.register(CoprlakeDataSource)
+    from pyspark.errors import PySparkException
+
+    try:
+        spark.dataSource.register(CoprlakeDataSource)
+    except PySparkException as error:
+        if "DATA_SOURCE_ALREADY_EXISTS" not in str(error):  # PySpark 4.0, if it has found the package itself
+            raise
