@@ -2,6 +2,7 @@
 
 import os
 import runpy
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from coprlake.errors import UsageError
 from coprlake.spark.jobs.querying import _arrow_udf
 from coprlake.spark.runtime import class_archive
 from coprlake.spark.runtime.jars import CONNECTOR, PINNED_CONNECTOR, pinned_connector
+from coprlake.spark.runtime.java import java_executable
 from coprlake.spark.source import column_types, sink
 from coprlake.spark.source.registering import register
 from tests.spark_sessions import QUIET
@@ -44,11 +46,11 @@ def test_times_keep_their_zone_or_have_none(monkeypatch: pytest.MonkeyPatch) -> 
     assert [type(field.dataType) for field in kinds] == [TimestampType, TimestampNTZType]
     assert column_types.arrow_schema(kinds) == schema
 
-    def without_zone(schema: StructType, timestamp_utc: bool = True) -> str:
-        return "as in 4.1"
+    def without_zone(kinds: StructType, timestamp_utc: bool = True) -> pa.Schema:
+        return schema  # as in 4.1
 
     monkeypatch.setattr(column_types, "to_arrow_schema", without_zone)
-    assert column_types.arrow_schema(kinds) == "as in 4.1"
+    assert column_types.arrow_schema(kinds) is schema
 
 
 @pytest.mark.parametrize(("message", "is_fine"), [("[DATA_SOURCE_ALREADY_EXISTS] as in 4.0", True), ("other", False)])
@@ -90,10 +92,6 @@ def test_java_uses_the_archive_of_classes_if_there_is_one(monkeypatch: pytest.Mo
 
 
 def test_a_damaged_archive_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import subprocess
-
-    from coprlake.spark.runtime.java import java_executable
-
     monkeypatch.setenv("COPRLAKE_CACHE", str(tmp_path))
     path = class_archive.archive_path()
     path.parent.mkdir(parents=True)

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from coprlake.config import cache_folder
 from coprlake.errors import StorageError
 from coprlake.extras import require_spark
-from coprlake.spark.runtime.jars import cache_folder
 from coprlake.spark.runtime.java import java_executable
 
 OPTIONS_VARIABLE: Final = "SPARK_SUBMIT_OPTS"
