@@ -46,3 +46,6 @@ echo "setup: installing packages into $venv"
 "$python" -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' ||
     fail "packages could not be installed; is there a way to a package index? (pip's own message is above)"
+
+echo "setup: compiling kernels"
+"$venv/bin/python" -m coprlake.native.building

@@ -20,6 +20,7 @@ LAYERS = [
         "files",
         "kernel",
         "kernel_sources",
+        "native",
         "records",
         "summary",
         "table_formats",

@@ -39,6 +39,7 @@ def copied(tmp_path: Path) -> Path:
     (package / "bits").mkdir(parents=True)
     for name in ("__init__.py", "kernel.py", "kernel_sources.py", "bits/__init__.py"):
         shutil.copy(PACKAGE / name, package / name)
+    shutil.copytree(PACKAGE / "native", package / "native", ignore=shutil.ignore_patterns("__pycache__"))
     (package / "bits" / "outer.py").write_text(OUTER)
     return package
 

@@ -1,28 +1,32 @@
-"""The decorators that compile hot loops, and two ways to read memory that NumPy lacks.
+"""The decorators of hot loops, and the types of their arguments.
 
-Everything hot in coprlake is a *kernel*: a plain function over NumPy arrays, compiled lazily so that it also takes
-read-only (memory-mapped) arrays, cached on disk, and free of the GIL. Kernels neither allocate nor raise: they return
-how much they handled, and the class that owns the arrays grows them and calls again. The compiler holds them to it:
-`_nrt=False` leaves Numba's reference counting out, which made calls between kernels that pass a dozen arrays 20 times
-slower, and refuses to compile what would allocate (an assignment from slice to slice does; write the loop).
+Everything hot in coprlake is a *kernel*: a plain function over NumPy arrays that also takes read-only (memory-mapped)
+ones. Kernels neither allocate nor raise: they return how much they handled, and the class that owns the arrays grows
+them and calls again. The compiler holds them to it (`native/numba_kernels.py`).
+
+Machine code for the kernels that Python calls is in the *bundle* (`native/bundle.py`), built when the package is set
+up, and loaded without Numba. What the bundle does not have (other types of arguments, kernels that only tests call)
+Numba compiles on first use, and caches on disk.
+
+A call keeps the interpreter lock, unless the kernel is a `long_kernel`. Handing the lock over costs more than a call
+of microseconds takes: eight threads that each ask for absent terms were slower together than one of them alone.
+
+Annotations say which types the bundle has a kernel for, so they must be exact: ``...Array`` has one dimension and
+``...Matrix`` two.
 
 With ``NUMBA_DISABLE_JIT=1`` every kernel is ordinary Python, which is how the tests see inside them.
 """
 
-import ctypes
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba import config, njit, types
-from numba.core.caching import FunctionCache, IndexDataCacheFile
-from numba.extending import intrinsic, overload
-from numba.np import arrayobj
 
-from coprlake.kernel_sources import digest_of
+from coprlake.native.kernels import IS_PYTHON, native_function
+from coprlake.native.memory_words import bit_length as bit_length
+from coprlake.native.memory_words import word_of as word_of
+from coprlake.native.memory_words import words_at as words_at
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,19 +40,23 @@ I64Array = npt.NDArray[np.int64]
 
 
 if TYPE_CHECKING:
+    U8Matrix = U8Array
+    U32Matrix = npt.NDArray[Any]
+    I64Matrix = I64Array
 
     def i64(number: Any) -> int:
         """A number that a kernel read, as a signed integer, the type of all positions and counts."""
         raise TypeError
 
 else:
+    U8Matrix = np.ndarray[tuple[int, int], np.dtype[np.uint8]]
+    U32Matrix = np.ndarray[tuple[int, int], np.dtype[np.uint32]]
+    I64Matrix = np.ndarray[tuple[int, int], np.dtype[np.int64]]
     i64 = np.int64
-
-_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile `function` on its first call with these argument types; the result is cached between processes.
+    """A kernel that takes microseconds, or that other kernels call.
 
     Kernels that call it inline its code, because a call with a dozen arrays copies a hundred words to the stack.
     """
@@ -60,28 +68,12 @@ def cold_kernel(function: Callable[P, R]) -> Callable[P, R]:
     return _compiled(function, forceinline=False)
 
 
-def _compiled(function: Callable[P, R], *, forceinline: bool) -> Callable[P, R]:
-    """Where no cache can be kept, as for code imported from an archive, each process compiles its own."""
-    options = {**_OPTIONS, "forceinline": forceinline}
-    if config.DISABLE_JIT:
-        return function
-    compiled = njit(**options)(function)
-    with suppress(RuntimeError, OSError):  # numba: "no locator available"; sources that cannot be read
-        cache = _Cache(function)
-        compiled._cache = cache  # what `enable_caching` does, with a cache that knows all sources
-    return cast(Callable[P, R], compiled)
+def long_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """A kernel that works on a whole batch: other threads run Python meanwhile.
 
-
-class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
-    """Numba's cache on disk, valid until one of the sources of a kernel changes."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
-        self._cache_file = IndexDataCacheFile(
-            cache_path=self._cache_path,
-            filename_base=self._impl.filename_base,
-            source_stamp=(self._impl.locator.get_source_stamp(), digest_of(function.__code__.co_filename)),
-        )
+    It releases the interpreter lock, which pays from about a tenth of a millisecond on.
+    """
+    return _compiled(function, forceinline=False, nogil=True)
 
 
 def view_kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -89,66 +81,10 @@ def view_kernel(function: Callable[P, R]) -> Callable[P, R]:
 
     It is inlined into its callers, the only way to return a view without reference counting.
     """
-    return cast(Callable[P, R], njit(inline="always", **_OPTIONS)(function))
+    return _compiled(function, inline="always")
 
 
-def _words_at(address: int, word_count: int) -> U64Array:
-    pointer = ctypes.cast(int(address), ctypes.POINTER(ctypes.c_uint64))
-    return np.ctypeslib.as_array(pointer, shape=(int(word_count),))
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _words_at_in_kernel(_typing: Any, _address: Any, _word_count: Any) -> Any:
-    kind = types.Array(types.uint64, 1, "C", readonly=True)
-    signature = kind(types.uint64, types.int64)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = arrayobj.make_array(signature.return_type)(context, builder)
-        word_bytes = context.get_constant(types.intp, 8)
-        arrayobj.populate_array(
-            array,
-            data=builder.inttoptr(arguments[0], array.data.type),
-            shape=[arguments[1]],
-            strides=[word_bytes],
-            itemsize=word_bytes,
-            meminfo=None,
-        )
-        return array._getvalue()
-
-    return signature, generate
-
-
-words_at: Callable[[int, int], U64Array] = _words_at if config.DISABLE_JIT else _words_at_in_kernel
-"""The `word_count` words at an address: how one kernel call reads many mapped files.
-
-Only inside kernels. The caller keeps the memory alive and guarantees the length.
-"""
-
-
-def word_of(data: U8Array, offset: int) -> np.uint64:
-    """The eight bytes of `data` at `offset`, as one little-endian word: ``data[offset:offset + 8]``.
-
-    The caller guarantees that they are inside. In a kernel this is a single unaligned load.
-    """
-    assert 0 <= offset <= len(data) - 8
-    return np.uint64(int.from_bytes(data[offset : offset + 8].tobytes(), "little"))
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _unaligned_load(_typing: Any, data: Any, _offset: Any) -> Any:
-    signature = types.uint64(data, types.int64)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.gep(array.data, [arguments[1]])
-        return builder.load(builder.bitcast(address, ir.IntType(64).as_pointer()), align=1)
-
-    return signature, generate
-
-
-@overload(word_of, inline="always")  # type: ignore[untyped-decorator]
-def _word_of_in_kernel(data: Any, offset: Any) -> Any:
-    def load(data: Any, offset: Any) -> Any:
-        return _unaligned_load(data, np.int64(offset))
-
-    return load
+def _compiled(function: Callable[P, R], **options: Any) -> Callable[P, R]:
+    if IS_PYTHON:
+        return function
+    return cast(Callable[P, R], native_function(function, options))

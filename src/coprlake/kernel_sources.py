@@ -14,8 +14,11 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
-_FOLDER: Final = Path(__file__).parent
-_PACKAGE: Final[Traversable] = _FOLDER if _FOLDER.is_dir() else files("coprlake")  # or it is in an archive
+PACKAGE_FOLDER: Final = Path(__file__).parent
+"""In an archive, it is not a folder that can be read."""
+_PACKAGE: Final[Traversable] = PACKAGE_FOLDER if PACKAGE_FOLDER.is_dir() else files("coprlake")
+_NOT_COMPILED: Final = frozenset({"kernel_sources.py", "native/building.py", "native/bundle.py", "native/loading.py"})
+"""What every kernel imports, but only finds and loads compiled code."""
 _IMPORT: Final = re.compile(rb"^\s*(?:from|import)\s+coprlake((?:\.\w+)*)", re.MULTILINE)
 
 
@@ -28,7 +31,7 @@ def digest_of(file: str) -> str:
     """
     total = hashlib.blake2b(digest_size=16)
     for name in sorted(closure(file)):
-        total.update(name.encode() + b"\0" + _source(name)[0])
+        total.update(name.encode() + b"\0" + bytes.fromhex(content_digest(name)))
     return total.hexdigest()
 
 
@@ -39,23 +42,29 @@ def closure(file: str) -> set[str]:
     """
     found: set[str] = set()
     path = Path(file)
-    waiting = [path.relative_to(_FOLDER).as_posix() if path.is_relative_to(_FOLDER) else file]
+    waiting = [path.relative_to(PACKAGE_FOLDER).as_posix() if path.is_relative_to(PACKAGE_FOLDER) else file]
     while waiting:
         name = waiting.pop()
-        if name not in found:
+        if name not in found and name not in _NOT_COMPILED:
             found.add(name)
-            waiting += _source(name)[1]
+            waiting += _imported_files(name)
     return found
 
 
 @cache
-def _source(name: str) -> tuple[bytes, list[str]]:
-    """The digest of a file, and the files that it imports."""
-    file = Path(name) if Path(name).is_absolute() else _PACKAGE.joinpath(*name.split("/"))
-    content = file.read_bytes()
-    modules = {below.decode().strip(".") for below in _IMPORT.findall(content)}
-    names = [found for below in sorted(modules) for found in _files_of(below.replace(".", "/"))]
-    return hashlib.blake2b(content, digest_size=16).digest(), names
+def content_digest(name: str) -> str:
+    """The digest of one file, named as in `closure`."""
+    return hashlib.blake2b(_content(name), digest_size=16).hexdigest()
+
+
+@cache
+def _imported_files(name: str) -> list[str]:
+    modules = {below.decode().strip(".") for below in _IMPORT.findall(_content(name))}
+    return [found for below in sorted(modules) for found in _files_of(below.replace(".", "/"))]
+
+
+def _content(name: str) -> bytes:
+    return (Path(name) if Path(name).is_absolute() else _PACKAGE.joinpath(*name.split("/"))).read_bytes()
 
 
 def _files_of(below: str) -> list[str]:

@@ -16,7 +16,7 @@ import numpy as np
 from coprlake.bits.prefix_code import build_prefix_code, decode_symbol
 from coprlake.bits.sequence import position_width, read_bits, words_for, write_bits
 from coprlake.bits.words import bit_length
-from coprlake.kernel import I64Array, U8Array, U64Array, i64, kernel
+from coprlake.kernel import I64Array, U8Array, U64Array, i64, kernel, long_kernel
 
 INTERVAL: Final = 128
 MARK: Final = 32
@@ -58,7 +58,7 @@ def find_span(sums: PrefixSums, elements: U64Array, index: int) -> tuple[int, in
     return start, entry & 255, marks
 
 
-@kernel
+@long_kernel
 def _encode(
     widths: U8Array,
     lengths: I64Array,

@@ -14,6 +14,7 @@ from coprlake.cli.printing.harmless import harmless
 from coprlake.cli.printing.notices import Failure, color_option, in_one_form
 from coprlake.errors import CoprlakeError, SearchWarning
 from coprlake.extras import hide_pandas, missing_package
+from coprlake.native import kernels
 from coprlake.text.nearest_words import nearest
 
 COMMANDS = (
@@ -150,10 +151,16 @@ def cli() -> None:
     """
 
 
+def _announce_build(seconds: int) -> None:
+    """Say why the first command takes longer."""
+    print(f"preparing coprlake's kernels for this machine, once; about {seconds} s", file=sys.stderr, flush=True)
+
+
 def main() -> None:
     """Run the program; the entry point of the package."""
     hide_pandas()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start a thread for each core, for nothing of ours
+    kernels.announce = _announce_build
     try:
         cli.main(prog_name="coprlake")
     except KeyboardInterrupt:

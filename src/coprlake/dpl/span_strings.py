@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from coprlake.dpl.compiling import opcodes as op
 from coprlake.errors import UsageError
-from coprlake.kernel import I32Array, I64Array, U8Array, cold_kernel, i64, kernel
+from coprlake.kernel import I32Array, I64Array, U8Array, cold_kernel, i64, kernel, long_kernel
 from coprlake.text.byte_classes import APOSTROPHE, BACKSLASH, CASE_BIT, QUOTE
 from coprlake.text.digits import hex_number_at
 from coprlake.text.utf8 import put_character
@@ -67,7 +67,7 @@ def _unescape(data: U8Array, at: int, stop: int, out: U8Array, size: int) -> int
     return size
 
 
-@kernel
+@long_kernel
 def copy_spans(
     data: U8Array, starts: I64Array, stops: I64Array, decodings: U8Array, offsets: I32Array, out: U8Array
 ) -> None:

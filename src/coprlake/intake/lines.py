@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from coprlake.kernel import I32Array, I64Array, U8Array, i64, kernel
+from coprlake.kernel import I32Array, I64Array, U8Array, i64, long_kernel
 from coprlake.text.arrow_strings import view_strings
 from coprlake.text.byte_classes import BLANK, NEWLINE, RETURN, TAB
 
@@ -92,7 +92,7 @@ def split_pieces(data: U8Array, limit_bytes: int, *, last: bool) -> tuple[Lines,
     return pieces, np.append(goes_on, False), used
 
 
-@kernel
+@long_kernel
 def mark_blank_ends(data: U8Array, starts: I64Array, ends: I64Array, heads: BoolArray, kept: BoolArray) -> None:
     """``kept[i]``: whether line ``i`` begins a record, or the record has a line from there on that is not blank."""
     at_end = True
@@ -114,7 +114,7 @@ def without_blank_ends(data: U8Array, lines: Lines, heads: BoolArray) -> tuple[L
     return (lines, heads) if kept.all() else (lines[kept], heads[kept])
 
 
-@kernel
+@long_kernel
 def trim_blank_lines(data: U8Array, starts: I64Array, ends: I64Array) -> None:
     r"""``re.sub(rb"\r?\n[ \t\r\n]*\Z", b"", data[starts[i]:ends[i]])`` for each text: its end moves to the left."""
     for text in range(len(starts)):
@@ -127,7 +127,7 @@ def trim_blank_lines(data: U8Array, starts: I64Array, ends: I64Array) -> None:
         ends[text] = end
 
 
-@kernel
+@long_kernel
 def gather(
     data: U8Array, starts: I64Array, ends: I64Array, heads: BoolArray, out_starts: I32Array, out: U8Array
 ) -> int:

@@ -26,7 +26,7 @@ from coprlake.intake.formats.text_lines import PartsOf, TextReader
 from coprlake.intake.lines import BoolArray, Lines, newline_joined, spans_of, split_lines, text_column, trim_blank_lines
 from coprlake.intake.options import IntakeReport, ReadOptions
 from coprlake.intake.sources.blocks import BlockReader
-from coprlake.kernel import I64Array, U8Array, i64, kernel
+from coprlake.kernel import I64Array, U8Array, i64, long_kernel
 from coprlake.records import CONTENT, SOURCE, TIMESTAMP, TIMESTAMP_TYPE
 from coprlake.text.arrow_strings import bytes_of
 from coprlake.text.byte_classes import BACKSLASH, BLANK, NEWLINE, OPEN_BRACE, QUOTE, RETURN, TAB
@@ -42,7 +42,7 @@ _UNNAMED: Final = "\x00no source\x00"
 _FORBIDDEN: Final = 31
 
 
-@kernel
+@long_kernel
 def json_lines(data: U8Array, starts: I64Array, ends: I64Array, out_ends: I64Array, out: U8Array) -> int:
     """Each ``data[starts[i]:ends[i]]``, none empty, as a line that is the same object in JSON, or none as before.
 

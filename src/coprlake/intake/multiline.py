@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from coprlake.intake.fields.timestamps import Stamps
 from coprlake.intake.lines import BoolArray, Lines, text_column
-from coprlake.kernel import I64Array, U8Array, i64, kernel
+from coprlake.kernel import I64Array, U8Array, i64, kernel, long_kernel
 from coprlake.text.byte_classes import (
     BLANK,
     CLOSE_BRACE,
@@ -107,7 +107,7 @@ def _relation(data: U8Array, start: int, end: int, has_time: bool, first: int, i
     return _BELONGS if belongs else _BEGINS
 
 
-@kernel
+@long_kernel
 def mark_heads(
     data: U8Array,
     starts: I64Array,
@@ -149,7 +149,7 @@ def mark_heads(
             in_traceback = False
 
 
-@kernel
+@long_kernel
 def mark_sure_heads(
     data: U8Array, starts: I64Array, ends: I64Array, kinds: U8Array, firsts: I64Array, heads: U8Array
 ) -> None:
@@ -167,7 +167,7 @@ def mark_sure_heads(
         in_traceback = relation == _IN_TRACEBACK
 
 
-@kernel
+@long_kernel
 def _limit_sizes(starts: I64Array, ends: I64Array, limit_bytes: int, heads: U8Array) -> None:
     """Begin a record where one would get too long."""
     size = 0

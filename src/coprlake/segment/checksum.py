@@ -4,14 +4,14 @@ from typing import Final
 
 import numpy as np
 
-from coprlake.kernel import U64Array, kernel
+from coprlake.kernel import U64Array, long_kernel
 
 _PRIME: Final = np.uint64(0x9E3779B185EBCA87)
 _SEEDS: Final = np.array([0x243F6A8885A308D3, 0x13198A2E03707344, 0xA4093822299F31D0, 0x082EFA98EC4E6C89], np.uint64)
 _SHIFT: Final = np.uint64(29)
 
 
-@kernel
+@long_kernel
 def checksum(words: U64Array) -> np.uint64:
     """Four lanes of ``lane = (lane ^ word) * PRIME``, mixed at the end.
 

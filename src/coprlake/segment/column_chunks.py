@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from coprlake.kernel import I64Array, U8Array, cold_kernel, i64, kernel
+from coprlake.kernel import I64Array, I64Matrix, U8Array, cold_kernel, i64, kernel
 
 UNKNOWN: Final = -1
 
@@ -75,12 +75,12 @@ def compressed_sizes(footer: U8Array, column_count: int, row_group_count: int) -
     return sizes
 
 
-def _frames() -> I64Array:
+def _frames() -> I64Matrix:
     return np.empty((_DEEPEST, 3), np.int64)
 
 
 @cold_kernel
-def _read_footer(data: U8Array, place: int, chunks: I64Array, sizes: I64Array, frames: I64Array) -> int:
+def _read_footer(data: U8Array, place: int, chunks: I64Matrix, sizes: I64Matrix, frames: I64Matrix) -> int:
     """Fill in the chunks of one column, or the sizes of all; the number of row groups, or `_BROKEN`."""
     at, number, group_count = 0, 0, 0
     while True:
@@ -105,7 +105,7 @@ def _read_footer(data: U8Array, place: int, chunks: I64Array, sizes: I64Array, f
 
 @cold_kernel
 def _read_row_group(
-    data: U8Array, at: int, place: int, chunk: I64Array, sizes: I64Array, group: int, frames: I64Array
+    data: U8Array, at: int, place: int, chunk: I64Array, sizes: I64Matrix, group: int, frames: I64Matrix
 ) -> int:
     number = 0
     while True:
@@ -134,7 +134,7 @@ def _read_row_group(
 
 
 @cold_kernel
-def _read_column_chunk(data: U8Array, at: int, chunk: I64Array, frames: I64Array) -> int:
+def _read_column_chunk(data: U8Array, at: int, chunk: I64Array, frames: I64Matrix) -> int:
     number = 0
     while True:
         at, number, kind = _field(data, at, number)
@@ -149,7 +149,7 @@ def _read_column_chunk(data: U8Array, at: int, chunk: I64Array, frames: I64Array
 
 
 @cold_kernel
-def _read_column_metadata(data: U8Array, at: int, chunk: I64Array, frames: I64Array) -> int:
+def _read_column_metadata(data: U8Array, at: int, chunk: I64Array, frames: I64Matrix) -> int:
     number, value_bytes = 0, 0
     while True:
         at, number, kind = _field(data, at, number)
@@ -197,7 +197,7 @@ def _read_encodings(data: U8Array, at: int, chunk: I64Array) -> int:
 
 
 @cold_kernel
-def _read_statistics(data: U8Array, at: int, value_bytes: int, chunk: I64Array, frames: I64Array) -> int:
+def _read_statistics(data: U8Array, at: int, value_bytes: int, chunk: I64Array, frames: I64Matrix) -> int:
     """Read the null count and the range of integers, from the older fields (1, 2) only if both newer are missing."""
     number = 0
     old_maximum, old_minimum, maximum, minimum = _BROKEN, _BROKEN, _BROKEN, _BROKEN  # where they start
@@ -305,7 +305,7 @@ def _zigzag(data: U8Array, at: int) -> tuple[int, int]:
 
 
 @cold_kernel
-def _skip(data: U8Array, at: int, kind: int, frames: I64Array) -> int:
+def _skip(data: U8Array, at: int, kind: int, frames: I64Matrix) -> int:
     """The end position of a value of this type, however deep it nests; `frames` is scratch space.
 
     A frame is an open structure, or a list with its two types (keys and values in turn, equal except in maps) and the

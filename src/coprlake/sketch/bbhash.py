@@ -13,7 +13,7 @@ import numpy as np
 
 from coprlake.bits.sequence import read_bits, words_for
 from coprlake.bits.words import count_ones
-from coprlake.kernel import I64Array, U32Array, U64Array, i64, kernel
+from coprlake.kernel import I64Array, U32Array, U64Array, i64, kernel, long_kernel
 
 LEVEL_LIMIT: Final = 48
 """After this many levels about one key in a billion is left."""
@@ -82,7 +82,7 @@ def find_index(function: PerfectHash, level_count: int, fallback_count: int, fin
     return ABSENT
 
 
-@kernel
+@long_kernel
 def _place(keys: U32Array, level: int, bit_count: int, bits: U64Array, collisions: U64Array) -> None:
     """Set the bits that exactly one key hits."""
     for i in range(len(keys)):
@@ -94,7 +94,7 @@ def _place(keys: U32Array, level: int, bit_count: int, bits: U64Array, collision
         bits[i] &= ~collisions[i]
 
 
-@kernel
+@long_kernel
 def _keep_collided(
     keys: U32Array, ids: U32Array, level: int, start: int, bit_count: int, bits: U64Array, positions: I64Array
 ) -> int:
@@ -113,14 +113,14 @@ def _keep_collided(
     return count
 
 
-@kernel
+@long_kernel
 def _rank_positions(levels: U64Array, rank_samples: U64Array, positions: I64Array) -> None:
     """Replace each position by its rank, the minimal hash."""
     for i in range(len(positions)):
         positions[i] = _rank(levels, rank_samples, positions[i])
 
 
-@kernel
+@long_kernel
 def _sample_ranks(levels: U64Array, rank_samples: U32Array) -> None:
     """Store the number of ones before every RANK_WORDS-th word, and the total at the end."""
     rank = 0

@@ -19,6 +19,7 @@ from coprlake.kernel import (
     U64Array,
     i64,
     kernel,
+    long_kernel,
     view_kernel,
     words_at,
 )
@@ -191,14 +192,14 @@ def _decode_list(words: U64Array, rank: int, out: U16Array, stack: I64Array) -> 
     return count
 
 
-@kernel
+@long_kernel
 def _decode_tokens(words: U64Array, signatures: U32Array, ranks: U32Array) -> int:
     """Write the signature and rank of each token, by minimal hash; returns how many have own lists."""
     decode_signatures(_section(words, _SIGNATURES), i64(words[_SIGNATURE_BITS_AT]), signatures)
     return decode_ranks(_prefix_sums(words), _section(words, _RANKS), _first_own(words), ranks)
 
 
-@kernel
+@long_kernel
 def _decode_lists(words: U64Array, state: I64Array, postings: U16Array, starts: I64Array, stack: I64Array) -> bool:
     """Write the lists from rank ``state[0]`` on, which starts at bit ``state[1]``, and where each starts.
 
@@ -218,7 +219,7 @@ def _decode_lists(words: U64Array, state: I64Array, postings: U16Array, starts: 
     return True
 
 
-@kernel
+@long_kernel
 def _are_lists_sound(words: U64Array, out: U16Array, stack: I64Array) -> bool:
     """Whether all lists can be decoded, one after another, and start where the samples say."""
     lists = _section(words, _LISTS)

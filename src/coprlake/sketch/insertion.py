@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, cold_kernel, i64, kernel
+from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, cold_kernel, i64, kernel, long_kernel
 from coprlake.sketch.lookup_map import find_or_add, has_hash, home_slot, remove
 from coprlake.sketch.posting_lists import (
     EPOCH,
@@ -188,7 +188,7 @@ def _warm_up(parts: Parts, fingerprints: U32Array, gained_hash: np.uint32) -> np
     return touched
 
 
-@cold_kernel
+@long_kernel
 def insert_tokens(
     parts: Parts, fingerprints: U32Array, postings: U16Array, epoch: int, short_list_postings: int
 ) -> int:
@@ -233,7 +233,7 @@ def insert_tokens(
     return len(fingerprints)
 
 
-@kernel
+@long_kernel
 def insert_lists(
     parts: Parts,
     fingerprints: U32Array,

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from coprlake.kernel import U64Array, i64, kernel
+from coprlake.kernel import U64Array, i64, kernel, long_kernel
 from coprlake.sketch.posting_lists import COUNT, HASH, Lists, same_postings
 
 _HALF: Final = np.uint64(32)
@@ -86,7 +86,7 @@ def remove(slots: U64Array, lists: Lists, number: int) -> None:
     slots[freed] = _FREE
 
 
-@kernel
+@long_kernel
 def refill(slots: U64Array, lists: Lists, list_count: int) -> None:
     """Put every list in use into the empty table `slots`."""
     mask = len(slots) - 1

@@ -5,12 +5,12 @@ import numpy.typing as npt
 
 from coprlake.config import FULL_SIGNATURE_BITS, POSTING_LIMIT
 from coprlake.errors import UsageError
-from coprlake.kernel import I64Array, U16Array, U32Array, kernel
+from coprlake.kernel import I64Array, U16Array, U32Array, long_kernel
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.sketch.mutable import MutableSketch
 
 
-@kernel
+@long_kernel
 def _group_by_rank(fingerprints: U32Array, ranks: U32Array, ends: I64Array, out: U32Array) -> None:
     """Group the fingerprints by rank with a counting sort; those of rank ``r`` end at ``ends[r]``."""
     for i in range(len(fingerprints) - 1, -1, -1):

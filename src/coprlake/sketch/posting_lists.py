@@ -11,13 +11,12 @@ insertion visits thousands of lists in random order, and each cache line costs t
 returns -1 and changes nothing.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from coprlake.bits.words import bit_length, count_ones
-from coprlake.kernel import I64Array, U16Array, cold_kernel, i64, kernel
+from coprlake.kernel import I64Array, U16Array, U32Matrix, cold_kernel, i64, kernel
 from coprlake.sketch.postings_hash import posting_hash
 
 OFFSET, WORDS, COUNT, TOKENS, HASH, MOVE, EPOCH = 0, 1, 2, 3, 4, 5, 6
@@ -39,7 +38,7 @@ class Lists(NamedTuple):
     """All posting lists of one sketch."""
 
     pool: U16Array
-    records: npt.NDArray[Any]  # uint32, one row per list
+    records: U32Matrix  # one row per list
     free_blocks: I64Array  # by size class: first unit of the first free block, or -1
     state: I64Array
 

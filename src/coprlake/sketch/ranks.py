@@ -20,7 +20,7 @@ from coprlake.bits.prefix_code import decode_symbol
 from coprlake.bits.prefix_sums import MARK, PrefixSums, build_prefix_sums, find_span
 from coprlake.bits.sequence import read_bits, words_for, write_bits
 from coprlake.bits.words import bit_length
-from coprlake.kernel import U8Array, U32Array, U64Array, i64, kernel
+from coprlake.kernel import U8Array, U32Array, U64Array, i64, kernel, long_kernel
 
 OWN: Final = MARK
 """Used instead of a rank's width: the token's list is its own."""
@@ -71,7 +71,7 @@ def decode_ranks(sums: PrefixSums, ranks: U64Array, first_own: int, out: U32Arra
     return own_count
 
 
-@kernel
+@long_kernel
 def _measure(ranks: U32Array, first_own: int, widths: U8Array) -> int:
     """Write the widths of the ranks, or OWN; returns the sum of the widths."""
     total = i64(0)
@@ -85,7 +85,7 @@ def _measure(ranks: U32Array, first_own: int, widths: U8Array) -> int:
     return total
 
 
-@kernel
+@long_kernel
 def _encode(ranks: U32Array, widths: U8Array, out: U64Array) -> None:
     position = i64(0)
     for i in range(len(ranks)):

@@ -12,7 +12,7 @@ from coprlake.bits.sequence import position_width, words_for, write_bits
 from coprlake.config import FULL_SIGNATURE_BITS, RULES, SIGNATURE_BITS, RuleSet
 from coprlake.errors import NotFoundError, UsageError
 from coprlake.files import sync_path, written_aside
-from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, i64, kernel
+from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, i64, kernel, long_kernel
 from coprlake.sketch import interpolative
 from coprlake.sketch.bbhash import PerfectHash, build_perfect_hash
 from coprlake.sketch.format import LIST_INTERVAL, assemble, minor_for
@@ -62,7 +62,7 @@ class Ranking(NamedTuple):
     list_ranks: U32Array  # by list number
 
 
-@kernel
+@long_kernel
 def _collect(entries: U64Array, fingerprints: U32Array, values: U32Array) -> None:
     """Copy the fingerprints and values of the token map, in its order."""
     count = 0
@@ -73,7 +73,7 @@ def _collect(entries: U64Array, fingerprints: U32Array, values: U32Array) -> Non
             count += 1
 
 
-@kernel
+@long_kernel
 def _arrange(
     fingerprints: U32Array, values: U32Array, indexes: I64Array, out_fingerprints: U32Array, out_values: U32Array
 ) -> None:
@@ -83,7 +83,7 @@ def _arrange(
         out_values[indexes[i]] = values[i]
 
 
-@kernel
+@long_kernel
 def _rank_tokens(values: U32Array, ranking: Ranking, ranks: U32Array) -> None:
     """Write the rank of each token's list; own lists are ranked here, in the order of their tokens.
 
@@ -100,7 +100,7 @@ def _rank_tokens(values: U32Array, ranking: Ranking, ranks: U32Array) -> None:
         ranks[i] = np.uint32(rank)
 
 
-@kernel
+@long_kernel
 def _encode_lists(
     lists: Lists,
     values: U32Array,

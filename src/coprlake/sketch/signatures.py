@@ -8,7 +8,7 @@ fingerprint that belongs at each index; a key whose bits differ was never added.
 import numpy as np
 
 from coprlake.bits.sequence import low_mask, read_bits, words_for, write_bits
-from coprlake.kernel import U32Array, U64Array, kernel
+from coprlake.kernel import U32Array, U64Array, kernel, long_kernel
 
 
 @kernel
@@ -25,7 +25,7 @@ def decode_signatures(signatures: U64Array, signature_bits: int, out: U32Array) 
         out[i] = np.uint32(read_bits(signatures, i * signature_bits, signature_bits))
 
 
-@kernel
+@long_kernel
 def _encode(fingerprints: U32Array, signature_bits: int, out: U64Array) -> None:
     for i in range(len(fingerprints)):
         write_bits(out, i * signature_bits, signature_bits, np.uint64(fingerprints[i]))

@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from coprlake.kernel import U32Array, U64Array, i64, kernel
+from coprlake.kernel import U32Array, U64Array, i64, kernel, long_kernel
 
 DIRECT: Final = 1 << 30
 LIST: Final = 1 << 31
@@ -53,14 +53,14 @@ def set_value(entries: U64Array, entry: int, fingerprint: np.uint32, value: int)
     entries[entry] = np.uint64(fingerprint) << _HALF | np.uint64(value)
 
 
-@kernel
+@long_kernel
 def find_values(entries: U64Array, fingerprints: U32Array, out: U32Array) -> None:
     """``out[i] = value of fingerprints[i]``, 0 if absent."""
     for i in range(len(fingerprints)):
         out[i] = value_of(entries, find_entry(entries, fingerprints[i])) if fingerprints[i] != 0 else 0
 
 
-@kernel
+@long_kernel
 def refill(old: U64Array, new: U64Array) -> None:
     """Copy every entry of `old` into the empty, larger map `new`."""
     mask = len(new) - 1

@@ -14,7 +14,7 @@ import pyarrow as pa
 from coprlake.bits.sequence import low_mask
 from coprlake.bits.words import count_ones
 from coprlake.config import RULES, RuleSet
-from coprlake.kernel import I32Array, I64Array, U8Array, U32Array, U64Array, i64, kernel, word_of
+from coprlake.kernel import I32Array, I64Array, U8Array, U32Array, U64Array, i64, kernel, long_kernel, word_of
 from coprlake.records import CONTENT
 from coprlake.text.arrow_strings import occurring_strings, string_buffers
 from coprlake.tokens.fingerprint import field_seed, polynomial_of
@@ -112,7 +112,7 @@ def chunk_end(data: U8Array, start: int, end: int) -> int:
     return start
 
 
-@kernel
+@long_kernel
 def scan_lines(data: U8Array, starts: I32Array | I64Array, line: int, seed: np.uint64, rules: int, seen: Seen) -> int:
     """Add the tokens of ``data[starts[i]:starts[i + 1]]`` for each line ``i`` from `line` on to `seen`.
 
@@ -170,7 +170,7 @@ def _is_one_run(data: U8Array, start: int, end: int) -> bool:
     return True
 
 
-@kernel
+@long_kernel
 def scan_values(data: U8Array, starts: I32Array | I64Array, line: int, seed: np.uint64, rules: int, seen: Seen) -> int:
     """Add each line as one token, whatever it consists of, to what `scan_lines` added; contract as there.
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from coprlake.dpl.compiling import firsts
 from coprlake.dpl.compiling import opcodes as op
@@ -41,6 +40,7 @@ from coprlake.dpl.syntax.tree import (
     repeats,
 )
 from coprlake.errors import PatternError
+from coprlake.kernel import I64Array, I64Matrix, U8Array, U8Matrix
 
 _MOST_ROWS: Final = 200_000
 _DATES: Final = frozenset({formats.MONTH, formats.MONTH_NAME, formats.MONTH_FULL_NAME, formats.DAY})
@@ -53,10 +53,10 @@ ExportScope = dict[str, Column] | None
 class Code(NamedTuple):
     """A program in the form that kernels read."""
 
-    rows: npt.NDArray[np.int64]  # see `opcodes`
-    pool: npt.NDArray[np.uint8]  # the bytes of literals, names and other constants
-    tables: npt.NDArray[np.uint8]  # see `firsts`; the last is that of the whole pattern
-    ranges: npt.NDArray[np.int64]  # characters beyond ASCII: first and last of each range
+    rows: I64Matrix  # see `opcodes`
+    pool: U8Array  # the bytes of literals, names and other constants
+    tables: U8Matrix  # see `firsts`; the last is that of the whole pattern
+    ranges: I64Array  # characters beyond ASCII: first and last of each range
 
 
 class Site(NamedTuple):

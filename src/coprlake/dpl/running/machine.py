@@ -15,7 +15,7 @@ from coprlake.dpl.running.characters import after_least, chars_at, literal_at, r
 from coprlake.dpl.running.json_spans import json_at, member_at
 from coprlake.dpl.running.leaves import COST, VALUE, Work, leaf_at
 from coprlake.dpl.running.numerals import integer_at, no_address_up_to
-from coprlake.kernel import I32Array, I64Array, U8Array, i64, kernel
+from coprlake.kernel import I32Array, I64Array, U8Array, i64, kernel, long_kernel
 from coprlake.text.arrow_strings import Strings
 from coprlake.text.utf8 import char_before, end_of_chars, next_char
 
@@ -329,7 +329,7 @@ def _run(
     return _NONE, count, fuel
 
 
-@kernel
+@long_kernel
 def run_texts(
     code: Code, texts: Strings, mode: int, from_row: int, count: int, work: Work, events: Events, matched: U8Array
 ) -> tuple[int, int]:

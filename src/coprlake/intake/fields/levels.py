@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from coprlake.config import LEVELS as LEVELS
 from coprlake.config import OTHER_LEVEL_NAMES
-from coprlake.kernel import I64Array, U8Array, i64, kernel
+from coprlake.kernel import I64Array, U8Array, i64, kernel, long_kernel
 from coprlake.text.byte_classes import BLANK, CASE_BIT, COLON, QUOTE, TAB, is_digit, is_letter
 from coprlake.text.digits import digits_end
 
@@ -165,7 +165,7 @@ def _find_level(data: U8Array, start: int, first: int, stop: int, end: int) -> i
     return NO_LEVEL
 
 
-@kernel
+@long_kernel
 def find_levels(
     data: U8Array, starts: I64Array, ends: I64Array, firsts: I64Array, stops: I64Array, out: I64Array
 ) -> None:

@@ -27,7 +27,7 @@ from coprlake.intake.fields.timestamp_layouts import (
     month_day_at,
     two_digits_at,
 )
-from coprlake.kernel import I64Array, U8Array, i64, kernel
+from coprlake.kernel import I64Array, U8Array, i64, kernel, long_kernel
 from coprlake.text.byte_classes import BLANK, DOT, is_digit
 from coprlake.text.civil_time import DAY_MICROS, MINUTE_MICROS, SECOND_MICROS, month_at
 
@@ -125,7 +125,7 @@ def _find(data: U8Array, start: int, end: int, memory: I64Array) -> tuple[int, i
     return 0, NONE, start, start
 
 
-@kernel
+@long_kernel
 def find_timestamps(data: U8Array, starts: I64Array, ends: I64Array, memory: I64Array, out: Stamps) -> int:
     """The first timestamp in each ``data[starts[i]:ends[i]]``; how many lines have none.
 

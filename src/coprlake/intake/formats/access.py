@@ -9,7 +9,7 @@ from coprlake.intake.fields.timestamps import Stamps
 from coprlake.intake.formats.syslog import number_of, word_end
 from coprlake.intake.formats.text_lines import Parts, span_columns
 from coprlake.intake.lines import Lines
-from coprlake.kernel import I64Array, U8Array, i64, kernel
+from coprlake.kernel import I64Array, I64Matrix, U8Array, i64, kernel, long_kernel
 from coprlake.text.byte_classes import BACKSLASH, CLOSE_BRACKET, DASH, QUOTE
 
 CLIENT, USER, METHOD, PATH, REFERER, AGENT = 0, 2, 4, 6, 8, 10
@@ -81,9 +81,9 @@ def _parse_line(data: U8Array, start: int, stop: int, end: int, spans: I64Array,
     return True
 
 
-@kernel
+@long_kernel
 def parse_access(
-    data: U8Array, starts: I64Array, ends: I64Array, stops: I64Array, spans: I64Array, out: I64Array
+    data: U8Array, starts: I64Array, ends: I64Array, stops: I64Array, spans: I64Matrix, out: I64Matrix
 ) -> int:
     """Fill `spans` and, for each line, its status and size into `out`, -1 for what is not there.
 

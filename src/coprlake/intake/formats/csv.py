@@ -16,7 +16,7 @@ from coprlake.intake.formats.ndjson import joined
 from coprlake.intake.lines import Lines, newline_joined, spans_before, split_long, text_column
 from coprlake.intake.options import IntakeReport, ReadOptions
 from coprlake.intake.sources.blocks import BlockReader
-from coprlake.kernel import I64Array, U8Array, kernel
+from coprlake.kernel import I64Array, U8Array, long_kernel
 from coprlake.text.arrow_strings import bytes_of
 from coprlake.text.byte_classes import NEWLINE
 
@@ -26,7 +26,7 @@ _FEW: Final = 64
 _TYPES: Final = (pa.int64(), pa.float64(), pa.bool_())
 
 
-@kernel
+@long_kernel
 def row_ends(data: U8Array, out: I64Array) -> int:
     """The newlines that are not inside quotes, in their order; how many."""
     count, quoted = 0, False

@@ -9,7 +9,7 @@ from coprlake.intake.fields.levels import NO_LEVEL, SYSLOG_SEVERITIES
 from coprlake.intake.fields.timestamps import Stamps
 from coprlake.intake.formats.text_lines import Parts, span_columns
 from coprlake.intake.lines import Lines
-from coprlake.kernel import I64Array, U8Array, i64, kernel
+from coprlake.kernel import I64Array, I64Matrix, U8Array, i64, kernel, long_kernel
 from coprlake.text.byte_classes import BLANK, CLOSE_BRACKET, COLON, DASH, OPEN_BRACKET
 from coprlake.text.digits import digits_end, number_at
 
@@ -91,9 +91,9 @@ def _classic(data: U8Array, i: int, end: int, spans: I64Array, numbers: I64Array
     return bool(spans[HOST] >= 0)
 
 
-@kernel
+@long_kernel
 def parse_syslog(
-    data: U8Array, starts: I64Array, ends: I64Array, stops: I64Array, spans: I64Array, out: I64Array
+    data: U8Array, starts: I64Array, ends: I64Array, stops: I64Array, spans: I64Matrix, out: I64Matrix
 ) -> int:
     """Fill `spans` and, for each line, its pid and priority into `out`, -1 for what is not there.
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from coprlake.kernel import I32Array, I64Array, U8Array, i64, kernel, word_of
+from coprlake.kernel import I32Array, I64Array, U8Array, i64, kernel, long_kernel, word_of
 from coprlake.text.byte_classes import CASE_BIT
 from coprlake.text.eight_bytes import NO_BITS, TOPS, eight_times, marks_of_zeros
 from coprlake.tokens.fingerprint import as_bytes
@@ -155,7 +155,7 @@ def _next_block(data: U8Array, place: int, last: int, anchors: _Anchors) -> int:
     return place
 
 
-@kernel
+@long_kernel
 def find_rows(data: U8Array, starts: I32Array | I64Array, needle: Needle, out: Mask) -> None:
     """``out[i] = any(is_hit(data[starts[i]:starts[i + 1]], place) for place in ...)``.
 
@@ -190,7 +190,7 @@ def find_rows(data: U8Array, starts: I32Array | I64Array, needle: Needle, out: M
                     place += 1
 
 
-@kernel
+@long_kernel
 def find_at_edges(data: U8Array, starts: I32Array | I64Array, needle: Needle, edge: int, out: Mask) -> None:
     """``out[i]``: whether value ``i`` begins (PREFIX) or ends (SUFFIX) with the needle, or is it (WHOLE)."""
     size = len(needle.bytes)

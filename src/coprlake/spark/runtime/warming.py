@@ -1,16 +1,19 @@
-"""Loads and compiles what tasks need: once per machine, and in each daemon before its workers fork.
+"""Has the kernels ready before tasks need them: once per machine, and in each daemon before its workers fork.
 
-Several processes that build Numba's cache at the same time have crashed (numba #4807), and a worker that compiles takes
-half a minute for its first record. So starting a session compiles first, and the daemon from which Spark forks its
-workers has everything in memory: workers start at once.
+A worker that compiles takes half a minute for its first record. So starting a session builds the bundle of kernels if
+it is not there, and the daemon from which Spark forks its workers has everything in memory: workers start at once.
 """
 
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from subprocess import SubprocessError
 
 from coprlake.files import Folder
 from coprlake.intake.reading import Intake
+from coprlake.native.building import build_missing, is_ready
+from coprlake.native.bundle import is_enabled
 from coprlake.predicate.predicates import Contains, Predicate, Term
 from coprlake.segment.mutable import MutableSegment, SegmentOptions
 from coprlake.table import open_table
@@ -26,8 +29,14 @@ _NEEDLES: list[Predicate] = [Term("4bf92f3577"), Contains("took 1"), Contains("a
 
 @cache
 def warm_up_once() -> None:
-    """Compile the kernels to disk before a worker needs them, also in sessions that the user started."""
-    warm_up()
+    """Have the kernels ready on disk before a worker needs them, also in sessions that the user started.
+
+    Where no bundle can be built, as for a package in an archive, Numba fills its cache.
+    """
+    with suppress(OSError, SubprocessError):
+        build_missing()
+    if not (is_enabled() and is_ready()):
+        warm_up()
 
 
 def warm_up() -> None:

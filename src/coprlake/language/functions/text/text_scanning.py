@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from coprlake.kernel import I64Array, U8Array, i64, kernel
+from coprlake.kernel import I64Array, I64Matrix, U8Array, i64, kernel, long_kernel
 from coprlake.text.arrow_strings import Strings, view_strings
 from coprlake.text.utf8 import count_chars, is_continuation
 
@@ -21,7 +21,7 @@ def _is_at(texts: Strings, at: int, parts: Strings, start: int, end: int) -> boo
     return True
 
 
-@kernel
+@long_kernel
 def find_parts(texts: Strings, parts: Strings, froms: I64Array, backwards: bool, out: I64Array) -> None:
     """``out[i] = text.find(part, from)``, or the last not behind `from`; a negative `from` counts from the end.
 
@@ -61,8 +61,8 @@ def _code_points(data: U8Array, start: int, end: int, out: I64Array) -> int:
     return count
 
 
-@kernel
-def edit_distances(lefts: Strings, rights: Strings, work: I64Array, out: I64Array) -> None:
+@long_kernel
+def edit_distances(lefts: Strings, rights: Strings, work: I64Matrix, out: I64Array) -> None:
     """How many characters have to be put in, taken out or replaced to make one text of the other (Levenshtein).
 
     Args:

@@ -1,0 +1,1 @@
+"""How a kernel becomes machine code: compiled by Numba, or loaded from a bundle without it."""
