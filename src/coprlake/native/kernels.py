@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
-from subprocess import SubprocessError
 from threading import RLock
 from typing import Any, Final
 
@@ -81,6 +80,8 @@ def _build_once() -> None:
     global announce
     announced, announce = announce, None
     if announced is not None:
+        from subprocess import SubprocessError
+
         from coprlake.native.building import build_missing
         from coprlake.native.loading import forget
 
