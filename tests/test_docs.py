@@ -44,7 +44,6 @@ def examples_of(document: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("document", "claims"),
     [
-        pytest.param("README.md", 6, marks=pytest.mark.slow),
         ("docs/sketch.md", 3),
         ("docs/language.md", 3),
         ("docs/python.md", 5),
