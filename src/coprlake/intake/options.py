@@ -5,10 +5,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from encodings.aliases import aliases
 from typing import Final
 
 from coprlake.errors import UsageError
 from coprlake.summary import Report
+from coprlake.text.nearest_words import hint, nearest
 
 FORMATS: Final = ("auto", "text", "ndjson", "csv", "syslog", "access", "parquet")
 WARNING_LIMIT: Final = 100
@@ -59,7 +61,8 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
-            raise UsageError(f"unknown format {self.format!r}; expected one of {', '.join(FORMATS)}")
+            known = hint(self.format, FORMATS) or f"; expected one of {', '.join(FORMATS)}"
+            raise UsageError(f"unknown format {self.format!r}{known}")
         if not 64 <= self.max_record_bytes <= 1 << 29:
             raise UsageError(f"max_record_bytes is {self.max_record_bytes}; expected 64 bytes to 512 MiB")
         if not 1 <= self.block_bytes <= 1 << 29:
@@ -73,12 +76,17 @@ class ReadOptions:
             b"x".decode(self.encoding, "replace")  # refuses those that are not of text, such as base64
         except (LookupError, ValueError) as error:
             raise UsageError(
-                f"{self.encoding!r} is not a text encoding that Python knows; try utf-8 or latin-1"
+                f"{self.encoding!r} is not a text encoding that Python knows; try {_nearest_encoding(self.encoding)}"
             ) from error
         try:
             re.compile(self.multiline or "")
         except re.error as error:
             raise UsageError(f"multiline: {self.multiline!r} is no regular expression: {error}") from error
+
+
+def _nearest_encoding(name: str) -> str:
+    """The encoding that was probably meant, or the usual ones."""
+    return nearest(name, ("utf-8", "utf-16", "latin-1", *sorted(aliases))) or "utf-8 or latin-1"
 
 
 @dataclass(repr=False)

@@ -12,6 +12,7 @@ from coprlake.query.ordering import ORDERS, Order
 from coprlake.query.planning import FOREVER
 from coprlake.records import TIMESTAMP
 from coprlake.segment.searchable import Searchable
+from coprlake.text.nearest_words import hint
 
 
 @dataclass(slots=True)
@@ -59,7 +60,8 @@ class SearchOptions:
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:
-            raise UsageError(f"unknown order {self.order!r}; expected one of {', '.join(ORDERS)}")
+            known = hint(str(self.order), ORDERS) or f"; expected one of {', '.join(ORDERS)}"
+            raise UsageError(f"unknown order {self.order!r}{known}")
         if self.limit is not None and self.limit < 0:
             raise UsageError(f"the limit is {self.limit}; expected 0 or more")
         if self.columns is not None and len(set(self.columns)) != len(self.columns):

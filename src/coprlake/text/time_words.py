@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from coprlake.errors import UsageError
+from coprlake.text.nearest_words import nearest
 
 _UNITS = {
     "ms": "milliseconds",
@@ -69,8 +70,10 @@ def parse_time(text: str, now: datetime | None = None) -> datetime:
     except (ValueError, OverflowError, OSError) as error:
         if isinstance(error, UsageError):
             raise
+        near = nearest(text, ("now", *_DAYS))
         raise UsageError(
-            f"{text!r} is not a valid time; expected ISO 8601 such as 2026-11-16T03:55:00Z, a span such as 2h or 7d, "
+            f"{text!r} is not a valid time; {f'did you mean {near}? ' if near else ''}"
+            "expected ISO 8601 such as 2026-11-16T03:55:00Z, a span such as 2h or 7d, "
             "now-2h, today or yesterday"
         ) from error
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

@@ -1,5 +1,6 @@
 """``coprlake ingest``: read logs into a table."""
 
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +13,7 @@ import click
 
 from coprlake.cli.options.engine import Engine, engine_options
 from coprlake.cli.options.engine_choice import Work
+from coprlake.cli.options.filters import is_local_table
 from coprlake.cli.options.input_options import follow_option, reading_options
 from coprlake.cli.options.target import Target, into_option, target_options
 from coprlake.cli.printing.figures import parse_size
@@ -82,6 +84,7 @@ def ingest(
     """
     from coprlake.intake.reading import Intake
 
+    _check_order(files, target)
     target.check()
     ingested = Ingested(target.uri, is_dry_run=dry_run)
     with Intake(files, reading, follow_links=follow_links, stdin=sys.stdin.buffer) as intake:
@@ -105,6 +108,13 @@ def ingest(
     else:
         print_summary(ingested, intake.report, is_quiet=quiet)
     ctx.exit(1 if intake.report.unreadable else 0)
+
+
+def _check_order(files: Sequence[str], target: Target) -> None:
+    """Reject a table that is named where the logs should be, and the other way round."""
+    if len(files) == 1 and Path(target.uri).is_file() and (is_local_table(files[0]) or not Path(files[0]).exists()):
+        right = shlex.join(["coprlake", "ingest", target.uri, "--into", files[0]])
+        raise UsageError(f"{target.uri} is a file, and {files[0]} is not; --into names the table: {right}")
 
 
 def _refuse_own_files(intake: "Intake", target: Target) -> None:

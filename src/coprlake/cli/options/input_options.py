@@ -9,12 +9,16 @@ import click
 from coprlake.cli.options.choices import NearestChoice
 
 _FORMATS = ("auto", "text", "ndjson", "csv", "syslog", "access", "parquet")
+_OTHER_NAMES = {
+    **{"json": "ndjson", "jsonl": "ndjson", "log": "text", "plain": "text", "tsv": "csv"},
+    **{"apache": "access", "nginx": "access", "combined": "access", "common": "access"},
+}
 
 _OPTIONS = {
     "format": click.option(
         "--format",
         "format",
-        type=NearestChoice(_FORMATS),
+        type=NearestChoice(_FORMATS, _OTHER_NAMES),
         default="auto",
         show_default=True,
         help="Format of the logs; auto detects it from the beginning of each file.",

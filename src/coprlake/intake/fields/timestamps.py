@@ -30,6 +30,7 @@ from coprlake.intake.fields.timestamp_layouts import (
 from coprlake.kernel import I64Array, U8Array, i64, kernel, long_kernel
 from coprlake.text.byte_classes import BLANK, DOT, is_digit
 from coprlake.text.civil_time import DAY_MICROS, MINUTE_MICROS, SECOND_MICROS, month_at
+from coprlake.text.nearest_words import hint
 
 WINDOW_BYTES: Final = 64
 """A timestamp begins within so many bytes of its line."""
@@ -170,7 +171,11 @@ class Clock:
             try:
                 zoneinfo.ZoneInfo(zone)
             except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
-                raise UsageError(f"unknown time zone {zone!r}; expected one such as Europe/Vienna or +02:00") from error
+                known = (
+                    hint(zone, sorted(zoneinfo.available_timezones()))
+                    or "; expected one such as Europe/Vienna or +02:00"
+                )
+                raise UsageError(f"unknown time zone {zone!r}{known}") from error
         reference = time.time() if modified is None else modified
         latest = np.datetime64(int(reference * SECOND_MICROS) + DAY_MICROS, "us")
         self._memory = np.zeros(2, np.int64)
