@@ -46,9 +46,11 @@ class _Database:
             settings["threads"] = limits.threads
         self.connection = duckdb.connect(":memory:", config=settings)
         self.connection.execute(
-            "SET TimeZone = 'UTC'; SET preserve_insertion_order = true; SET enable_progress_bar = false; "
+            "SET TimeZone = 'UTC'; SET preserve_insertion_order = true; "
             "SET parquet_metadata_cache = true"  # data files never change, and their footers list many batches
         )
+        with suppress(duckdb.InvalidInputException):  # Jupyter without ipywidgets: no bar, and none can be switched off
+            self.connection.execute("SET enable_progress_bar = false")
         self._known: set[str] = set()
         self._lock = threading.Lock()
 
