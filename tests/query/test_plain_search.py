@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from coprlake import Table, create_table
 from coprlake.errors import UsageError
 from coprlake.predicate.plain_syntax import Item, Value, render
+from coprlake.query.plain_search import plain_search
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -135,3 +136,16 @@ def test_records_that_are_not_committed_have_fields_too(tmp_path: Path) -> None:
     with table.writer() as writer:
         writer.append([{"content": "x", "attributes": {"pod": "p-1"}}])
         assert table.search("x").count() == 1
+
+
+def test_a_word_in_a_field_of_numbers_is_compared(tmp_path: Path) -> None:
+    table = create_table(tmp_path / "numbers")
+    table.append([{"content": "404", "status": 200}, {"content": "b", "status": 14040}, {"status": 404}])
+    fields = table.fields
+
+    def count(text: str) -> int:
+        return table.search(plain_search(text, fields, within=("status",)).predicate).count()
+
+    assert [count("404"), count("14*"), count('-"404"'), count("200")] == [1, 1, 2, 1]
+    with pytest.raises(UsageError, match="status"):
+        count("4*4")

@@ -204,7 +204,9 @@ class _Reader:
         return found[0] if len(found) == 1 else Or(tuple(found))
 
     def _in_field(self, parts: Parts, field: str) -> Predicate:
-        """The field contains the text; wildcards at its ends change nothing."""
+        """The field contains the text; wildcards at its ends change nothing. Numbers are compared, as by ``field:``."""
+        if field not in (ANY_VALUE, CONTENT) and self._is_number(field):
+            return self._condition(field, field, Sought(parts))
         own = list(parts)
         while len(own) > 1 and own[0] is STAR:
             del own[0]
