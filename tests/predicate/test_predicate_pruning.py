@@ -210,11 +210,11 @@ def test_any_value_and_fields_share_the_tokens_of_the_content() -> None:
     profile = Profile({CONTENT: GRAMS, "user": together, SOURCE: WHOLE}, complete=True, any_value="winnowed")
     for text in ("refused by", "bob-7", "0123456789abcdef0123"):
         for field in (ANY_VALUE, CONTENT, "user"):
-            inside, whole = Contains(text, field), Term(text, field)
+            inside, term = Contains(text, field), Term(text, field)
             assert required_tokens(inside, profile) == (all_tokens(contains_tokens(text)), ())
-            assert required_tokens(whole, profile) == (all_tokens(term_tokens(text)), ())
+            assert required_tokens(term, profile) == (all_tokens(term_tokens(text)), ())
             assert demand_of(inside, profile).program.fingerprints.tolist() == contains_tokens(text).tolist()
-            assert demand_of(whole, profile).program.fingerprints.tolist() == term_tokens(text).tolist()
+            assert demand_of(term, profile).program.fingerprints.tolist() == term_tokens(text).tolist()
         assert required_tokens(Equals("user", text), profile).expression == all_tokens(term_tokens(text))
         everywhere = algebra.batches_in_any(all_tokens(term_tokens(text)), all_tokens(term_tokens(text, SOURCE)))
         assert required_tokens(Term(text, ALL_FIELDS), profile).expression == everywhere
@@ -222,6 +222,6 @@ def test_any_value_and_fields_share_the_tokens_of_the_content() -> None:
     assert demand_of(Contains("re", ANY_VALUE), profile).kind == "always"
     old = Profile({CONTENT: GRAMS, "user": WHOLE}, complete=True)
     assert demand_of(Contains("refused", ANY_VALUE), old).kind == "always"
-    text = Profile({CONTENT: GRAMS, SOURCE: WHOLE}, complete=True)
-    only = demand_of(Contains("refused", ANY_VALUE), text).program.fingerprints
+    lines = Profile({CONTENT: GRAMS, SOURCE: WHOLE}, complete=True)
+    only = demand_of(Contains("refused", ANY_VALUE), lines).program.fingerprints
     assert only.tolist() == contains_tokens("refused").tolist()

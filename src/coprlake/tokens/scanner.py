@@ -248,9 +248,10 @@ class BatchScanner:
         whole_values = field != CONTENT if whole_values is None else whole_values
         seed = field_seed(field)
         self._clear()
-        chunks = [strings] if isinstance(strings, pa.Array) else strings
         if isinstance(strings, pa.ChunkedArray):
-            chunks = strings.chunks or [pa.array([], strings.type)]  # a column without chunks has a type, too
+            chunks: Sequence[pa.Array] = strings.chunks or [pa.array([], strings.type)]  # no chunks, but a type
+        else:
+            chunks = [strings] if isinstance(strings, pa.Array) else strings
         for chunk in chunks:
             data, starts = string_buffers(occurring_strings(chunk))
             self._forget_chunks()
