@@ -5,7 +5,7 @@ Such a string needs no tokens of its own if it stands in the longer one as its t
 
 from typing import Final
 
-from coprlake.kernel import I32Array, I64Array, U8Array, i64, kernel
+from coprlake.kernel import I32Array, I64Array, U8Array, i64, kernel, long_kernel
 from coprlake.tokens.required_tokens import symbol_class
 from coprlake.tokens.rules import SYMBOLS
 
@@ -61,7 +61,7 @@ def _place_of(hay: U8Array, first: int, last: int, data: U8Array, start: int, si
     return -1
 
 
-@kernel
+@long_kernel
 def mark_inside(
     data: U8Array,
     starts: I32Array | I64Array,
