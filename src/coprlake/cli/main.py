@@ -3,9 +3,11 @@
 import atexit
 import os
 import sys
+import threading
 import warnings
+from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -156,8 +158,27 @@ def _announce_build(seconds: int) -> None:
     print(f"preparing coprlake's kernels for this machine, once; about {seconds} s", file=sys.stderr, flush=True)
 
 
+def program() -> NoReturn:
+    """Run the program and end the process; the entry point of the package.
+
+    The process ends as Python would end it, but without the destructors of native libraries: on a busy machine, one of
+    them ended some ingests with SIGABRT ("terminate called without an active exception") after all was committed.
+    """
+    code: object = 0
+    try:
+        main()
+    except SystemExit as ended:
+        code = ended.code
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as the interpreter does first
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # nobody reads it any more, or it is closed
+            stream.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
+
+
 def main() -> None:
-    """Run the program; the entry point of the package."""
+    """Run the program; raises SystemExit."""
     hide_pandas()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start a thread for each core, for nothing of ours
     kernels.announce = _announce_build
@@ -180,4 +201,4 @@ def _end_without_codes() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program()
