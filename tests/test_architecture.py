@@ -21,6 +21,7 @@ LAYERS = [
         "kernel",
         "kernel_sources",
         "native",
+        "private_files",
         "records",
         "summary",
         "table_formats",

@@ -26,7 +26,7 @@ TEXTS = [
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COPRLAKE_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    return tmp_path / "cache" / "private"
 
 
 def outcome(parser: Lark, text: str) -> object:
@@ -82,6 +82,18 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path, monkeypa
     assert grammar_tables.parser.__wrapped__().parse("fetch logs")
     monkeypatch.setenv("COPRLAKE_CACHE", "~nobody-of-this-name/cache")
     assert grammar_tables.parser.__wrapped__().parse("fetch logs")
+
+
+def test_a_cache_that_others_can_write_to_is_not_read(cache: Path) -> None:
+    grammar_tables.parser.__wrapped__()
+    [kept] = cache.iterdir()
+    assert cache.stat().st_mode & 0o777 == 0o700
+    for path in (kept, cache):
+        mode = path.stat().st_mode
+        path.chmod(mode | 0o020)
+        assert grammar_tables._kept(kept.name) is None
+        path.chmod(mode)
+        assert grammar_tables._kept(kept.name) is not None
 
 
 def test_another_grammar_or_version_is_another_file(monkeypatch: pytest.MonkeyPatch) -> None:

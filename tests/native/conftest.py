@@ -26,7 +26,14 @@ class Sample:
     def __init__(self, folder: Path) -> None:
         self.package = folder / "coprlake"
         (self.package / "bits").mkdir(parents=True)
-        for name in ("__init__.py", "kernel.py", "kernel_sources.py", "bits/__init__.py"):
+        for name in (
+            "__init__.py",
+            "config.py",
+            "kernel.py",
+            "kernel_sources.py",
+            "private_files.py",
+            "bits/__init__.py",
+        ):
             shutil.copy(PACKAGE / name, self.package / name)
         unwanted = shutil.ignore_patterns("__pycache__", "*.bundle")
         shutil.copytree(PACKAGE / "native", self.package / "native", ignore=unwanted)
@@ -41,6 +48,7 @@ class Sample:
         settings = {**os.environ, "PYTHONPATH": str(self.package.parent), "NUMBA_DISABLE_JIT": "0"}
         settings["XDG_CACHE_HOME"] = str(self.package.parent / "cache")
         settings.pop("NUMBA_BOUNDSCHECK", None)
+        settings.pop("COPRLAKE_CACHE", None)
         command = [sys.executable, *arguments]
         return subprocess.Popen(
             command,

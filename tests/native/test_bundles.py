@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 
 from coprlake.kernel_sources import PACKAGE_FOLDER
 from coprlake.native import bundle as bundles
+from coprlake.native import interpreter
 from coprlake.native.building import build_missing, is_ready
 from coprlake.native.bundle import processor_features, read_bundle, write_bundle
 from coprlake.native.entries import Sources
+from coprlake.private_files import make_private
 from tests.native.conftest import KERNELS, Sample
 
 SCRIPTS = Path(__file__).parent
@@ -133,6 +135,56 @@ def test_a_bundle_for_another_machine_is_ignored(small_bundle: Path) -> None:
     write_bundle(other, {**sound.index, "machine": "plan9-mips"}, sound.code)
     assert read_bundle(other) is None
     assert read_bundle(small_bundle.with_name("none.bundle")) is None
+
+
+def test_a_bundle_that_others_may_have_written_is_ignored(small_bundle: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    make_private(folder)
+    file = folder / "kernels.bundle"
+    shutil.copy(small_bundle, file)
+    assert read_bundle(file) is not None
+    for path in (file, folder):
+        mode = path.stat().st_mode
+        for bit in (0o020, 0o002):
+            path.chmod(mode | bit)
+            assert read_bundle(file) is None
+        path.chmod(mode)
+        if os.geteuid() == 0:
+            os.chown(path, 4321, -1)
+            assert read_bundle(file) is None
+            os.chown(path, 0, -1)
+    assert read_bundle(file) is not None
+    (folder / "link.bundle").symlink_to(file)
+    assert read_bundle(folder / "link.bundle") is None
+    folder.chmod(0o777)
+    with pytest.raises(PermissionError, match="others can write to it"):
+        make_private(folder)
+
+
+def test_the_place_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COPRLAKE_CACHE", str(tmp_path / "named"))
+    assert bundles.cached_place().parent == tmp_path / "named" / "private"
+    monkeypatch.setenv("COPRLAKE_CACHE", "~nobody-of-this-name/cache")
+    assert len(list(bundles.places())) == 2
+
+
+def test_a_bundle_is_written_to_a_new_file(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("as it was")
+    (tmp_path / f"new.bundle.{os.getpid()}.tmp").symlink_to(kept)
+    (tmp_path / "new.bundle").symlink_to(kept)
+    write_bundle(tmp_path / "new.bundle", {"machine": bundles.machine(), "features": []}, b"code")
+    assert kept.read_text() == "as it was"
+    assert (tmp_path / "new.bundle").stat().st_mode & 0o777 == 0o644
+    assert read_bundle(tmp_path / "new.bundle") is not None
+
+
+@pytest.mark.parametrize("kind", [tuple, int])
+def test_other_flags_of_classes_are_noticed(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert interpreter.is_as_expected()
+    flipped = kind.__flags__ ^ interpreter.IS_TUPLE
+    monkeypatch.setattr(interpreter, "_flags_of_class", lambda one: flipped if one is kind else one.__flags__)
+    assert not interpreter.is_as_expected()
 
 
 @pytest.fixture(scope="module")

@@ -7,20 +7,17 @@ written is done without.
 
 import hashlib
 import marshal
-import os
 import sys
-import tempfile
 from contextlib import suppress
 from functools import lru_cache
 from importlib import resources
-from pathlib import Path
 
 import lark
 from lark import Lark
 from lark.grammar import Rule
 from lark.lexer import TerminalDef
 
-from coprlake.config import cache_folder
+from coprlake.private_files import make_private, private_folder, read_private, replace_file
 
 
 @lru_cache(maxsize=1)
@@ -38,9 +35,9 @@ def _key(grammar: str) -> str:
 
 
 def _kept(name: str) -> Lark | None:
-    """The parser of the cache; None if there is none, or if it is damaged."""
+    """The parser of the cache; None if there is none, if it is damaged, or if others may have written it."""
     try:
-        digest, _, data = (cache_folder() / name).read_bytes().partition(b"\n")
+        digest, _, data = read_private(private_folder() / name).partition(b"\n")
         if hashlib.sha256(data).hexdigest().encode() != digest:
             return None
         tables, memo = marshal.loads(data)
@@ -54,18 +51,7 @@ def _made(grammar: str, name: str) -> Lark:
     made = Lark(grammar, parser="lalr", lexer="contextual", propagate_positions=True, maybe_placeholders=False)
     with suppress(Exception):  # a folder that cannot be written to, a full disk, another Lark
         data = marshal.dumps(made.memo_serialize([TerminalDef, Rule]))
-        _keep(cache_folder() / name, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
+        folder = private_folder()
+        make_private(folder)
+        replace_file(folder / name, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
     return made
-
-
-def _keep(file: Path, data: bytes) -> None:
-    """Write a file of the cache whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=file.name, dir=file.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as out:
-            out.write(data)
-        Path(name).replace(file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

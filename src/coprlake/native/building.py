@@ -8,6 +8,7 @@ interrupted goes on where it was.
 """
 
 import hashlib
+import io
 import os
 import subprocess
 import sys
@@ -32,11 +33,13 @@ from coprlake.native.bundle import (
     places,
     processor_features,
     read_bundle,
+    trusted_bytes,
     write_bundle,
 )
 from coprlake.native.entries import Sources
 from coprlake.native.interpreter import SLOTS
 from coprlake.native.linking import Image, UnsupportedObjectError
+from coprlake.private_files import make_private, replace_file
 
 SUPPORTED_MACHINE: Final = "linux-x86_64"
 BASELINE_CPU: Final = "x86-64-v3"
@@ -198,7 +201,7 @@ def _bring_objects(kept: Path | None, folder: Path, jobs: list[str]) -> None:
     """Put the objects that are still right into the folder."""
     if kept is None:
         return
-    with suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(kept) as archive:
+    with suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(io.BytesIO(trusted_bytes(kept))) as archive:
         there = set(archive.namelist())
         for job in jobs:
             if (key := _object_key(job)) in there:
@@ -209,16 +212,13 @@ def _keep_objects(kept: Path | None, folder: Path, jobs: list[str]) -> None:
     """Keep the objects that there are; if that fails, the next build takes longer."""
     if kept is None:
         return
-    fresh = kept.with_name(f"{kept.name}.{os.getpid()}.tmp")
+    packed = io.BytesIO()
     with suppress(OSError):
-        try:
-            with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as archive:
-                for job in jobs:
-                    if (folder / job).exists():
-                        archive.writestr(_object_key(job), (folder / job).read_bytes())
-            fresh.replace(kept)
-        finally:
-            fresh.unlink(missing_ok=True)
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for job in jobs:
+                if (folder / job).exists():
+                    archive.writestr(_object_key(job), (folder / job).read_bytes())
+        replace_file(kept, packed.getvalue())
 
 
 def _writable_place() -> Path:
@@ -228,7 +228,7 @@ def _writable_place() -> Path:
         own.with_suffix(".lock").touch()
         return own
     place = cached_place()
-    place.parent.mkdir(parents=True, exist_ok=True)
+    make_private(place.parent)
     for other in place.parent.glob("kernels-*.bundle"):
         bundle = read_bundle(other)
         if bundle is not None and not Path(bundle.index["package"]).is_dir():  # of an installation that is gone

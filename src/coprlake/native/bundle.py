@@ -15,12 +15,14 @@ import os
 import struct
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from coprlake.kernel_sources import PACKAGE_FOLDER, content_digest
+from coprlake.private_files import private_folder, read_private, replace_file
 
 SWITCH: Final = "COPRLAKE_KERNEL_BUNDLE"
 """The environment variable that, set to 0, leaves kernels to Numba."""
@@ -62,18 +64,22 @@ def write_bundle(file: Path, index: dict[str, Any], code: bytes) -> None:
     described = json.dumps(index, separators=(",", ":")).encode()
     digest = hashlib.blake2b(described + code, digest_size=32).digest()
     file.parent.mkdir(parents=True, exist_ok=True)
-    fresh = file.with_name(f"{file.name}.{os.getpid()}.tmp")
-    try:
-        fresh.write_bytes(_HEADER.pack(_MAGIC, len(described), len(code), digest) + described + code)
-        fresh.replace(file)
-    finally:
-        fresh.unlink(missing_ok=True)
+    replace_file(file, _HEADER.pack(_MAGIC, len(described), len(code), digest) + described + code)
+
+
+def trusted_bytes(file: Path) -> bytes:
+    """The content of a file that code is loaded from. In the package it is as safe as the sources beside it.
+
+    Raises:
+        OSError: it cannot be read, or somebody else may have written it.
+    """
+    return file.read_bytes() if file.is_relative_to(PACKAGE_FOLDER) else read_private(file)
 
 
 def read_bundle(file: Path) -> Bundle | None:
-    """The bundle in a file, or None if there is none, it is damaged, or it is made for other machines."""
+    """The bundle in a file, or None if it is missing, damaged, made for other machines, or not trusted."""
     try:
-        content = file.read_bytes()
+        content = trusted_bytes(file)
         magic, index_bytes, code_bytes, digest = _HEADER.unpack_from(content)
     except (OSError, struct.error):
         return None
@@ -117,7 +123,8 @@ def places() -> Iterator[Path]:
     """Where a bundle for this machine may be: beside the sources, as a wheel brought it, and in the user's cache."""
     yield own_place()
     yield SHIPPED
-    yield cached_place()
+    with suppress(OSError):  # there is no such cache
+        yield cached_place()
 
 
 def own_place() -> Path:
@@ -126,10 +133,12 @@ def own_place() -> Path:
 
 
 def cached_place() -> Path:
-    """Where it is built otherwise."""
-    from platformdirs import user_cache_path
+    """Where it is built otherwise.
 
-    return user_cache_path("coprlake") / f"kernels-{_tag(str(PACKAGE_FOLDER))}.bundle"
+    Raises:
+        OSError: the user's cache is nowhere.
+    """
+    return private_folder() / f"kernels-{_tag(str(PACKAGE_FOLDER))}.bundle"
 
 
 def _tag(*parts: str) -> str:

@@ -75,7 +75,8 @@ def is_as_expected() -> bool:
         all(_is_array_as_expected(each) for each in (array, frozen, swapped, array[:, 1], np.zeros(1, np.bool_)))
         and all(_at(kind(7), SCALAR_VALUE, np.dtype(kind).itemsize) == 7 for kind in _scalars())
         and _at(2.5, SCALAR_VALUE, 8) == np.float64(2.5).view(np.int64)
-        and _flags_of_class(tuple) & _flags_of_class(int) ^ _flags_of_class(tuple) & IS_TUPLE != 0
+        and _flags_of_class(tuple) & IS_TUPLE != 0
+        and _flags_of_class(int) & IS_TUPLE == 0
     )
 
 
