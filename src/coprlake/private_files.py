@@ -6,7 +6,6 @@ checked is what is read, and a symbolic link in place of the file is not followe
 
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 from coprlake.config import cache_folder
@@ -59,6 +58,8 @@ def replace_file(file: Path, content: bytes) -> None:
     Raises:
         OSError: it cannot be written.
     """
+    import tempfile  # every command imports this module, and few write
+
     descriptor, name = tempfile.mkstemp(prefix=f"{file.name}.", suffix=".tmp", dir=file.parent)
     try:
         with os.fdopen(descriptor, "wb") as out:
