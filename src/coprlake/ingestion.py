@@ -162,8 +162,8 @@ def ingest_intake(
 
         def commit() -> None:
             gatherer.flush()
-            contents, intake.contents = intake.contents, []
             if writer.uncommitted_rows:
+                contents, intake.contents = intake.contents, []
                 done = ledger.record(contents, lambda once: writer.commit(once=once), again=again)
                 report.written.append(done)
 
@@ -176,6 +176,8 @@ def ingest_intake(
             if progress is not None:
                 progress(intake.report)
         commit()
+    if report.written and intake.contents:  # files whose last records were in the commit before
+        ledger.note(intake.contents)
     report.seconds = time.perf_counter() - started
     return report
 

@@ -11,6 +11,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from os import PathLike
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -189,7 +190,11 @@ class Intake:
     def _of_file(self, file: InputFile) -> Iterator[pa.RecordBatch]:
         """The records of a file, or of all members of an archive."""
         self._stream = stream = ByteStream(file, self._stdin, max_expansion=self.options.max_expansion)
-        kind = archive_kind(stream.head) if stream.from_start else None
+        if file.after and file.end is None and not stream.is_continued:
+            self.report.continued -= 1
+            self.report.warn(file.path, "was replaced after it had been compared with what is known; read whole")
+            file = replace(file, skip=0, prefix=b"", after=b"", after_size=0, format=None)
+        kind = archive_kind(stream.head) if stream.from_start and not stream.is_continued else None
         if kind == "zip" and is_document(file):
             self._pass_over(file, _DOCUMENT)
         elif kind is not None:
@@ -201,28 +206,36 @@ class Intake:
         self.report.files -= 1  # its members count
         self._refuses_binary = False
         bytes_before = self.report.bytes_read
+        known = file.known if file.known_in == stream.identity else frozenset()
+        is_whole = True
         try:
-            for member in members(file, stream, kind, self.options.max_expansion):
-                if member.file.path in file.known:
+            for number, member in enumerate(members(file, stream, kind, self.options.max_expansion)):
+                if number in known:
                     self.report.known += 1
                     continue
                 self.report.files += 1
                 if member.raw is None:
+                    is_whole = False
                     self.report.unreadable += 1
                     self.report.warn(member.file.path, member.problem or "cannot be read")
                     continue
                 inner = ByteStream(member.file, max_expansion=self.options.max_expansion, raw=member.raw)
                 if archive_kind(inner.head):
                     self._pass_over(member.file, "an archive inside of an archive")
+                    is_whole = False
                 else:
+                    passed_over = self.report.binary
                     yield from self._batches_of(member.file, inner)
+                    is_whole = is_whole and self.report.binary == passed_over and not inner.damage
         except DamagedError as error:
             stream.damage = stream.damage or str(error)
         if stream.damage:
             self.report.unreadable += 1
             self.report.warn(file.name, f"{stream.damage}; members before that place were read")
-        elif file.size is not None:
-            self.contents.append(file_content(file.path))
+        elif file.size is not None and is_whole:
+            content, identity = file_content(file.path)
+            if identity and identity == stream.identity:  # else it was replaced or written meanwhile
+                self._keep(content)
         self.report.bytes_read = bytes_before + (stream.bytes_read if file.size is None else file.size)
 
     def _pass_over(self, file: InputFile, what: str) -> None:
@@ -244,7 +257,7 @@ class Intake:
             yield from read_parquet(file, stream, self._mapper.for_file(source, clock), report)
             while stream.read(1 << 20):  # for its hash
                 pass
-        elif stream.from_start and (what := why_binary(stream.head, self.options)):
+        elif stream.from_start and not stream.is_continued and (what := why_binary(stream.head, self.options)):
             self._pass_over(file, what)
             return
         else:
@@ -270,11 +283,16 @@ class Intake:
         path = path_text(file.path)
         if file.size is None:
             return
-        if stream.content is not None:
+        if file.end is None and file.start == 0:
             if stream.content.size:
-                self.contents.append(stream.content.content(path, name, file.after))
+                self._keep(stream.content.content(path, name, file.after))
         elif file.end is not None and not stream.damage:
-            self.ranges.append(range_content(file, path, name))
+            held = range_content(file, stream.raw, stream.content, path, name)
+            if held is not None:
+                self.ranges.append(replace(held, source=self.options.source, wanted=self.options.format))
+
+    def _keep(self, content: FileContent) -> None:
+        self.contents.append(replace(content, source=self.options.source, wanted=self.options.format))
 
     def _counts(self) -> tuple[int, ...]:
         report = self.report

@@ -1,7 +1,8 @@
 """Which of some files were ingested before, or have grown since, by their contents.
 
-A file counts as ingested if the table has all of its bytes from a file of the same path, or from one that is not there
-any more: renamed, rotated or compressed since. A copy of a file that still is where it was is a file of its own.
+A file counts as ingested if the table has all of its bytes, read as the same source and format, from a file of the same
+path, or from one that is not there any more and of which this is the rotated one by its name: in the same folder, with
+a number, a date or a compression at its end. A copy of a file that still is where it was is a file of its own.
 """
 
 import os
@@ -30,10 +31,10 @@ from coprlake.intake.sources.continuing import AHEAD_BYTES, BEFORE_BYTES, Seam, 
 from coprlake.intake.sources.inputs import InputFile
 from coprlake.storage.ledger import Ledger
 
-_MOVED_BYTES: Final = 1024
-"""A file goes on with one of quite another name that is gone only if that had so many bytes: short ones begin alike."""
-_ROTATED: Final = re.compile(r"[-._]?\d+|\.(?:gz|bz2|xz|zst|lz4|old|bak)$")
+_ROTATED: Final = re.compile(r"(?:[-._][0-9]+|\.(?:gz|bz2|xz|zst|lz4|old|bak))+$")
 """What rotation adds to the name of a log: ``app.log.1``, ``app.log-20261118.gz``, ``app.old``."""
+_INDEX: Final = re.compile(r"[-._]([0-9]+)")
+_DATE_DIGITS: Final = 6
 _WHOLE: Final = (ARCHIVE, "parquet")
 """Formats that do not grow at their end."""
 
@@ -54,11 +55,12 @@ def without_known(
     if not ledger:
         return list(files)
     found: list[InputFile] = []
+    comparison = _Comparison(ledger, options, report)
     for file in files:
         new: InputFile | None = file
         if file.size and file.is_first and file.end is None:
             with suppress(OSError):  # who reads it will say so
-                new = _new_part(file, ledger, options, report)
+                new = comparison.new_part(file)
         if new is None:
             report.known += 1
         else:
@@ -66,71 +68,94 @@ def without_known(
     return found
 
 
-def _new_part(file: InputFile, ledger: Ledger, options: ReadOptions, report: IntakeReport) -> InputFile | None:
-    """What is to be read of a file; None if nothing is."""
-    with closing(ByteStream(file, max_expansion=options.max_expansion)) as stream:
-        kind = archive_kind(stream.head)
-        if kind is None:
-            return _compared(file, stream, ledger, options, report)
-        path = path_text(file.path)
-        if not any(content.path == path for content in ledger.contents if content.format == ARCHIVE):
-            whole = file_content(file.path)
-            same = [one for one in ledger.with_key(whole.key) if one.digest == whole.digest]
-            return None if any(_is_gone(one) for one in same) else file
-        whole = file_content(file.path)
-        if any(one.digest == whole.digest and one.path == path for one in ledger.with_key(whole.key)):
-            return None
-        return replace(file, known=_known_members(file, stream, kind, ledger))
+class _Comparison:
+    """Compares files with the list; a content that is gone from its place stands for one other file at most."""
 
+    def __init__(self, ledger: Ledger, options: ReadOptions, report: IntakeReport) -> None:
+        self._ledger = ledger
+        self._options = options
+        self._report = report
+        self._claimed: set[FileContent] = set()
 
-def _known_members(file: InputFile, stream: ByteStream, kind: str, ledger: Ledger) -> frozenset[str]:
-    """The members of an archive that has changed which are as they were."""
-    found: set[str] = set()
-    try:
-        for member in members(file, stream, kind):
-            if member.raw is not None:
-                with closing(ByteStream(member.file, raw=member.raw)) as inner:
+    def new_part(self, file: InputFile) -> InputFile | None:
+        """What is to be read of a file; None if nothing is."""
+        with closing(ByteStream(file, max_expansion=self._options.max_expansion)) as stream:
+            kind = archive_kind(stream.head)
+            if kind is None:
+                return self._compared(file, stream)
+            whole, identity = file_content(file.path)
+            for one in self._with_key(whole.key):
+                if one.digest == whole.digest and one.format == ARCHIVE and self._is_of(one, whole.path):
+                    return None
+            if not identity or identity != stream.identity:
+                return file  # it is being written
+            if not any(one.path.startswith(whole.path + "/") for one in self._ledger.contents):
+                return file
+            return replace(file, known=self._known_members(file, stream, kind), known_in=identity)
+
+    def _with_key(self, key: bytes) -> list[FileContent]:
+        """The contents with this key that were read as the options say."""
+        wanted = self._options.source, self._options.format
+        return [one for one in self._ledger.with_key(key) if one.was_read_as(*wanted)]
+
+    def _is_of(self, one: FileContent, path: str) -> bool:
+        """Whether a content is that of the file which is at `path` now."""
+        if one.path == path:
+            return True
+        if one in self._claimed or not _may_be_rotated(one.path, path) or not _is_gone(one):
+            return False
+        self._claimed.add(one)
+        return True
+
+    def _known_members(self, file: InputFile, stream: ByteStream, kind: str) -> frozenset[int]:
+        """The numbers of the members of an archive that has changed which are as they were."""
+        found: set[int] = set()
+        try:
+            for number, member in enumerate(members(file, stream, kind)):
+                if member.raw is not None:
+                    inner = ByteStream(member.file, raw=member.raw)
                     while inner.read(1 << 20):
                         pass
-                    assert inner.content is not None
                     own = inner.content.content(path_text(member.file.path), "")
-                    if any(one.digest == own.digest and one.path == own.path for one in ledger.with_key(own.key)):
-                        found.add(member.file.path)
-    except (DamagedError, OSError, CoprlakeError):
-        return frozenset()
-    return frozenset(found)
+                    if any(one.digest == own.digest and one.path == own.path for one in self._with_key(own.key)):
+                        found.add(number)
+        except (DamagedError, OSError, CoprlakeError):
+            return frozenset()
+        return frozenset(found)
 
-
-def _compared(
-    file: InputFile, stream: ByteStream, ledger: Ledger, options: ReadOptions, report: IntakeReport
-) -> InputFile | None:
-    """What is to be read of a file that is no archive."""
-    alike = [one for key in keys_of(stream.head) for one in ledger.with_key(key) if one.format != ARCHIVE]
-    if stream.compression is None:
-        alike = [one for one in alike if one.size <= (file.size or 0)]
-    if not alike:
+    def _compared(self, file: InputFile, stream: ByteStream) -> InputFile | None:
+        """What is to be read of a file that is no archive."""
+        alike = [one for key in keys_of(stream.head) for one in self._with_key(key) if one.format != ARCHIVE]
+        if stream.compression is None:
+            alike = [one for one in alike if one.size <= (file.size or 0)]
+        if not alike:
+            return file
+        seams, total = _seams(stream, {one.size for one in alike})
+        path = path_text(file.path)
+        alike.sort(key=lambda one: (one.size, one.path == path), reverse=True)
+        for one in alike:
+            digest, seam = seams.get(one.size, (b"", None))
+            if digest != one.digest or seam is None:
+                continue
+            if one.size == total:
+                if self._is_of(one, path):
+                    return None
+            elif one.format not in _WHOLE and self._is_of(one, path):
+                return self._continued(file, one, seam)
         return file
-    seams, total = _seams(stream, {one.size for one in alike})
-    path = path_text(file.path)
-    alike.sort(key=lambda one: (one.size, one.path == path), reverse=True)
-    for one in alike:
-        digest, seam = seams.get(one.size, (b"", None))
-        if digest != one.digest or seam is None:
-            continue
-        if one.size == total:
-            if one.path == path or _is_gone(one):
-                return None
-        elif one.format not in _WHOLE and (one.path == path or (_may_be_moved(one, path) and _is_gone(one))):
-            name = one.format if options.format == "auto" else options.format
-            place = continuation(seam, name, file.modified, options) if name == one.format else None
-            if place is None:
-                report.warn(file.path, "has grown, but cannot be continued where it ended; read from its beginning")
-                return file
-            report.continued += 1
-            if place.skip < one.size:
-                report.warn(file.path, "has grown; its last record had been cut, and is stored again, whole")
-            return replace(file, skip=place.skip, prefix=place.prefix, format=name, after=one.digest)
-    return file
+
+    def _continued(self, file: InputFile, one: FileContent, seam: Seam) -> InputFile:
+        """What is to be read of a file that goes on with a content."""
+        place = continuation(seam, one.format, file.modified, self._options)
+        if place is None:
+            self._report.warn(file.path, "has grown, but cannot be continued where it ended; read from its beginning")
+            return file
+        self._report.continued += 1
+        if place.skip < one.size:
+            self._report.warn(file.path, "has grown; its last record had been cut, and is stored again, whole")
+        return replace(
+            file, skip=place.skip, prefix=place.prefix, format=one.format, after=one.digest, after_size=one.size
+        )
 
 
 def _seams(stream: ByteStream, sizes: set[int]) -> tuple[dict[int, tuple[bytes, Seam]], int]:
@@ -138,6 +163,7 @@ def _seams(stream: ByteStream, sizes: set[int]) -> tuple[dict[int, tuple[bytes, 
     found: dict[int, tuple[bytes, Seam]] = {}
     content = ContentHash()
     before, ahead, head = b"", b"", stream.head
+    quotes = 0
     for size in sorted(sizes):
         while content.size < size:
             ahead = ahead or stream.read(1 << 20)
@@ -145,17 +171,25 @@ def _seams(stream: ByteStream, sizes: set[int]) -> tuple[dict[int, tuple[bytes, 
                 return found, content.size
             part, ahead = ahead[: size - content.size], ahead[size - content.size :]
             content.update(part)
+            quotes += part.count(b'"')
             before = (before + part)[-BEFORE_BYTES:]
         if len(ahead) < AHEAD_BYTES:
             ahead += stream.read(AHEAD_BYTES)
-        found[size] = content.digest(), Seam(size, head[:size], before, ahead[:AHEAD_BYTES])
+        in_quotes = (quotes - before.count(b'"')) % 2 == 1
+        found[size] = content.digest(), Seam(size, head[:size], before, ahead[:AHEAD_BYTES], in_quotes)
     return found, content.size + len(ahead)  # exact if nothing follows the last size
 
 
-def _may_be_moved(content: FileContent, path: str) -> bool:
-    """Whether a file that begins as an earlier one did, and is longer, may be that one under another name."""
-    names = [_ROTATED.sub("", one) for one in (content.path, path)]
-    return content.size >= _MOVED_BYTES or names[0] == names[1]
+def _may_be_rotated(before: str, now: str) -> bool:
+    """Whether rotation may have given a file another name: numbers grow, a date stays once it is there."""
+    (folder, name), (folder_now, name_now) = os.path.split(before), os.path.split(now)
+    base, base_now = _ROTATED.sub("", name), _ROTATED.sub("", name_now)
+    if folder != folder_now or base != base_now or not base:
+        return False
+    digits, digits_now = ("".join(_INDEX.findall(one[len(base) :])) for one in (name, name_now))
+    if len(digits) >= _DATE_DIGITS:
+        return digits_now.startswith(digits)
+    return int(digits_now or 0) >= int(digits or 0)
 
 
 def _is_gone(content: FileContent) -> bool:

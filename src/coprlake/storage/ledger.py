@@ -34,6 +34,8 @@ _COLUMNS: Final = pa.schema(
         ("digest", pa.binary()),
         ("format", pa.string()),
         ("after", pa.binary()),
+        ("source", pa.string()),
+        ("wanted", pa.string()),
     ]
 )
 _Result = TypeVar("_Result")
@@ -111,9 +113,9 @@ class Ledger:
                 result = commit(Transaction(APPLICATION, page.version, self._head or 0))
             except OvertakenError:
                 self._log.folder.remove(page_name(page.version))
-                known = {content.digest for content in self.contents}
+                known = set(self.contents)
                 self._load()
-                self._check_new([one for one in self.contents if one.digest not in known], contents, again=again)
+                self._check_new([one for one in self.contents if one not in known], contents, again=again)
                 continue
             self._load()
             return result
@@ -121,13 +123,20 @@ class Ledger:
             f"{self._log.folder.uri}: others ingested again and again; nothing was committed, try again"
         )
 
+    def note(self, contents: Sequence[FileContent]) -> None:
+        """Add contents to the list whose records were committed before, in a commit without records."""
+        note = {"operation": "ingest"}
+        self.record(contents, lambda once: self._log.commit(note=note, once=once), again=True)
+
     def _check_new(self, theirs: Sequence[FileContent], ours: Sequence[FileContent], *, again: bool) -> None:
         """Refuse to commit what somebody else has just committed."""
-        digests = {one.digest for one in theirs}
-        continued = {(one.path, one.after) for one in theirs if one.after}
-        begun = {(one.path, one.key) for one in theirs}
         for one in ours:
-            same = one.digest in digests or (one.path, one.after) in continued or (one.path, one.key) in begun
+            alike = [other for other in theirs if other.was_read_as(one.source, one.wanted)]
+            same = any(
+                other.digest == one.digest
+                or (other.path == one.path and (other.key == one.key or (other.after and other.after == one.after)))
+                for other in alike
+            )
             if same and not again:
                 raise ConflictError(
                     f"{one.path}: somebody else has ingested this file into {self._log.folder.uri} meanwhile; nothing "
@@ -143,8 +152,8 @@ class Ledger:
         if self.problem is None:
             while pages and len(pages[0].contents) <= _ABSORBED_FACTOR * len(held):
                 held += pages.pop(0).contents
-        replaced = {(one.path, one.after) for one in held if one.after}
-        held = [one for one in held if (one.path, one.digest) not in replaced]
+        replaced = {(one.path, one.after, one.source, one.wanted) for one in held if one.after}
+        held = [one for one in held if (one.path, one.digest, one.source, one.wanted) not in replaced]
         previous = pages[0].version if pages else 0
         if self.problem is not None:
             previous = self._head or 0
@@ -160,7 +169,7 @@ class Ledger:
             if version not in known:
                 try:
                     known[version], previous[version] = self._read(version)
-                except (*READ_ERRORS, CoprlakeError, KeyError, ValueError) as error:
+                except (*READ_ERRORS, CoprlakeError, KeyError, TypeError, ValueError) as error:
                     found = str(error).partition("\n")[0]
                     self.problem = f"{self._log.folder.path(page_name(version))}: cannot be read: {found}"
                     break
@@ -173,7 +182,7 @@ class Ledger:
     def _read(self, version: int) -> tuple[_Page, int]:
         data = self._log.folder.read(page_name(version))
         table = pyarrow.parquet.read_table(pa.BufferReader(data))
-        rows = table.select(_COLUMNS.names).to_pylist()
+        rows = table.select([name for name in _COLUMNS.names if name in table.column_names]).to_pylist()
         return _Page(version, [FileContent(**row) for row in rows]), int((table.schema.metadata or {})[_PREVIOUS], 16)
 
 

@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import IO, BinaryIO, Final, NamedTuple, cast
 
 from coprlake.intake.sources.compression import EXPANSION_FREE_BYTES, ByteStream, DamagedError
@@ -75,7 +74,7 @@ def members(file: InputFile, stream: ByteStream, kind: str, max_expansion: int =
     """
     try:
         if kind == "zip":
-            yield from _of_zip(file, _Allowance(max_expansion, lambda: file.size or 0))
+            yield from _of_zip(file, stream, _Allowance(max_expansion, lambda: file.size or 0))
         else:
             yield from _of_tar(file, stream, _Allowance(max_expansion, lambda: stream.bytes_read))
     except _DAMAGE as error:
@@ -120,10 +119,10 @@ class _MemberReader:
         return data
 
 
-def _of_zip(file: InputFile, allowance: _Allowance) -> Iterator[Member]:
+def _of_zip(file: InputFile, stream: ByteStream, allowance: _Allowance) -> Iterator[Member]:
     if file.size is None:
         raise DamagedError("a zip archive is read from its end, so it cannot come through a pipe; save it to a file")
-    with Path(file.path).open("rb") as raw, zipfile.ZipFile(raw) as archive:
+    with zipfile.ZipFile(stream.raw) as archive:
         for info in archive.infolist():
             mode = info.external_attr >> 16
             if info.is_dir() or (stat.S_IFMT(mode) and not stat.S_ISREG(mode)):
@@ -178,6 +177,7 @@ def _member(file: InputFile, name: str, size: int, modified: float | None) -> In
         size=size,
         modified=modified if modified is not None and modified > 0 else file.modified,
         known=frozenset(),
+        known_in=(),
     )
 
 

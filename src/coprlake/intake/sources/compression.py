@@ -16,7 +16,8 @@ from typing import BinaryIO, Final
 
 import pyarrow as pa
 
-from coprlake.intake.sources.contents import ContentHash
+from coprlake.errors import ConflictError
+from coprlake.intake.sources.contents import ContentHash, identity_of
 from coprlake.intake.sources.inputs import STDIN, InputFile
 
 SNIFF_BYTES: Final = 64 * 1024
@@ -246,13 +247,18 @@ class ByteStream:
         from_start: whether they begin with those of the file: marks of its compression and encoding are only there.
         damage: what is wrong with the file, once that place has been reached.
         head: the first 64 KiB, which `read` gives as well.
-        content: the hash of all that was decompressed, also of what is skipped; None for a range of a file.
+        content: the hash of all that was decompressed, also of what is skipped; of a range of a file, of its bytes.
+        is_continued: whether what the input leaves out was left out: it was there, byte for byte.
+        identity: which file on disk this is; see `identity_of`.
 
     Args:
         file: the input.
         stdin: what ``-`` means.
         max_expansion: see `ReadOptions`.
         raw: the bytes of the input, if it is a member of an archive.
+
+    Raises:
+        ConflictError: a range is one of a file that was replaced since it was planned.
     """
 
     def __init__(
@@ -264,10 +270,10 @@ class ByteStream:
         raw: BinaryIO | None = None,
     ) -> None:
         self.damage: str | None = None
-        self.content = ContentHash() if file.start == 0 and file.end is None else None
         self._max_expansion = max_expansion
         self._ended = False
         raw = stdin if file.path == STDIN else raw
+        self._left = b""
         self._owned = raw is None
         self._raw: BinaryIO
         if raw is not None:
@@ -276,7 +282,21 @@ class ByteStream:
             self._raw = os.fdopen(os.dup(0), "rb")
         else:
             self._raw = Path(file.path).open("rb")  # noqa: SIM115 (closed by close)
+        self.identity = identity_of(self._raw)
         self.from_start = file.start == 0
+        if file.end is not None and file.hashed_from == 0 and file.after:
+            self._check_range(file)
+        self._begin(file)
+        self.is_continued = bool(file.after) and file.end is None and self._leave_out(file)
+        if file.after and file.end is None and not self.is_continued:
+            self._raw.seek(0)
+            self._begin(file)
+        self.head = self.read(SNIFF_BYTES)
+        self._left = self.head + self._left
+
+    def _begin(self, file: InputFile) -> None:
+        self.content = ContentHash()
+        self._ended, self.damage = False, None
         if not self.from_start:
             self._raw.seek(file.start)
         self._counted = _Counted(self._raw, file.length, None if file.end is None else file.length)
@@ -285,12 +305,36 @@ class ByteStream:
         self.compression = compression_of(first) if self.from_start else None
         self._pieces = self._limited(_DECODERS[self.compression](self._counted))
         self._left = b""
-        left_out = file.skip
-        while left_out and (skipped := self.read(min(left_out, 1 << 20))):
-            left_out -= len(skipped)
-        self._left = file.prefix + self._left
-        self.head = self.read(SNIFF_BYTES)
-        self._left = self.head + self._left
+
+    def _leave_out(self, file: InputFile) -> bool:
+        """Read over what was read before; False if it is something else by now, as after a rotation."""
+        known, behind = ContentHash(), b""
+        while known.size < file.after_size:
+            data = self.read(min(file.after_size - known.size, 1 << 20))
+            if not data:
+                return False
+            behind += data[max(0, file.skip - known.size) :]
+            known.update(data)
+        if known.digest() != file.after:
+            return False
+        if self.read(max(0, file.skip - known.size)) not in (b"", b"\n", b"\r\n"):
+            return False  # not the end of the line that was there
+        self._left = file.prefix + behind + self._left
+        return True
+
+    def _check_range(self, file: InputFile) -> None:
+        known = ContentHash()
+        while known.size < file.after_size and (data := self._raw.read(min(file.after_size - known.size, 1 << 20))):
+            known.update(data)
+        self._raw.seek(0)
+        if known.digest() != file.after:
+            self.close()
+            raise ConflictError(f"{file.path}: was replaced while it was ingested; nothing was committed, try again")
+
+    @property
+    def raw(self) -> BinaryIO:
+        """The open file, for who reads it in another order."""
+        return self._raw
 
     def _limited(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         """The pieces up to the place where the file turns out to be a bomb."""
@@ -337,8 +381,7 @@ class ByteStream:
             if not part:
                 self._ended = True
                 break
-            if self.content is not None:
-                self.content.update(part)
+            self.content.update(part)
             parts.append(part)
             total += len(part)
         data = b"".join(parts) if len(parts) > 1 else parts[0]
@@ -355,8 +398,7 @@ class ByteStream:
         except OSError as error:
             self.damage = f"cannot be read further: {error.strerror or error}"
             data = b""
-        if self.content is not None:
-            self.content.update(data)
+        self.content.update(data)
         self._ended = len(left) + len(data) < size
         if self._ended and self.damage is None and self._counted.count < (self._counted.limit or 0):
             missing = (self._counted.limit or 0) - self._counted.count

@@ -32,6 +32,8 @@ class FileContent:
         digest: the hash of all bytes.
         format: as it was read.
         after: the digest of the content of which this is the continuation; empty if everything was read.
+        source: the source that was asked for; None if it was left to the path.
+        wanted: the format that was asked for.
     """
 
     path: str
@@ -40,6 +42,12 @@ class FileContent:
     digest: bytes
     format: str
     after: bytes = b""
+    source: str | None = None
+    wanted: str = "auto"
+
+    def was_read_as(self, source: str | None, wanted: str) -> bool:
+        """Whether to read it with this source and format now would give the same records."""
+        return self.source == source and wanted in (self.wanted, self.format)
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,9 @@ class RangeContent:
         digests: of the pieces that begin in the range; in that where the file's reading begins, of all before, too.
         format: as it was read.
         after: see `FileContent`.
+        source: see `FileContent`.
+        wanted: see `FileContent`.
+        inode: of the file that was read; ranges of different ones make no content.
     """
 
     path: str
@@ -63,6 +74,9 @@ class RangeContent:
     digests: bytes
     format: str
     after: bytes = b""
+    source: str | None = None
+    wanted: str = "auto"
+    inode: int = 0
 
 
 def joined_ranges(ranges: Iterable[RangeContent]) -> list[FileContent]:
@@ -75,9 +89,11 @@ def joined_ranges(ranges: Iterable[RangeContent]) -> list[FileContent]:
         own.sort(key=lambda one: one.start)
         last = own[-1]
         digests = b"".join(one.digests for one in own)
-        if len(digests) == -(-last.end // PIECE_BYTES) * _DIGEST_BYTES:  # else a range could not be read
-            key = key_of(own[0].head, last.end)
-            found.append(FileContent(path, last.end, key, combined([digests]), last.format, own[0].after))
+        is_whole = len(digests) == -(-last.end // PIECE_BYTES) * _DIGEST_BYTES  # else a range could not be read
+        if is_whole and len({(one.inode, one.head) for one in own}) == 1:
+            key, first = key_of(own[0].head, last.end), own[0]
+            whole = combined([digests])
+            found.append(FileContent(path, last.end, key, whole, last.format, first.after, first.source, first.wanted))
     return found
 
 
@@ -119,25 +135,54 @@ class ContentHash:
         return FileContent(path, self.size, key_of(self.head, self.size), self.digest(), name, after)
 
 
-def file_content(path: str) -> FileContent:
-    """What an archive is as a whole: the bytes on disk."""
+def identity_of(raw: BinaryIO) -> tuple[int, ...]:
+    """Which file on disk this is, and in what state: it changes when the file is written; empty if it is none."""
+    try:
+        status = os.fstat(raw.fileno())
+    except (OSError, AttributeError):
+        return ()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def file_content(path: str) -> tuple[FileContent, tuple[int, ...]]:
+    """What an archive is as a whole, the bytes on disk; and which file that is, nothing if it changed meanwhile."""
     found = ContentHash()
     with Path(path).open("rb") as raw:
+        before = identity_of(raw)
         while data := raw.read(PIECE_BYTES):
             found.update(data)
-    return found.content(path_text(path), ARCHIVE)
+        identity = before if identity_of(raw) == before else ()
+    return found.content(path_text(path), ARCHIVE), identity
 
 
-def range_content(file: InputFile, path: str, name: str) -> RangeContent:
-    """What a range of a plain file held; it is read once more, from the system's cache as a rule."""
+def range_content(file: InputFile, raw: BinaryIO, read: "ContentHash", path: str, name: str) -> RangeContent | None:
+    """What a range of a plain file held; it is read once more, from the system's cache as a rule.
+
+    Args:
+        file: the range.
+        raw: the open file that it was read from.
+        read: what was read.
+        path: of the file.
+        name: its format.
+
+    Returns:
+        None if it holds something else by now.
+    """
     assert file.end is not None
     assert file.size is not None
     start = file.start if file.hashed_from is None else file.hashed_from
-    with Path(file.path).open("rb") as raw:
-        head = raw.read(HEAD_BYTES)
-        return RangeContent(
-            path, file.start, file.end, head, piece_digests(raw, start, file.end, file.size), name, file.after
-        )
+    same, left = ContentHash(), file.end - file.start
+    raw.seek(file.start)
+    while left and (data := raw.read(min(left, PIECE_BYTES))):
+        same.update(data)
+        left -= len(data)
+    if same.digest() != read.digest():
+        return None
+    raw.seek(0)
+    head = raw.read(HEAD_BYTES)[: file.size]
+    digests = piece_digests(raw, start, file.end, file.size)
+    inode = (*identity_of(raw), 0, 0)[1]
+    return RangeContent(path, file.start, file.end, head, digests, name, file.after, inode=inode)
 
 
 def path_text(path: str) -> str:

@@ -33,12 +33,14 @@ class Seam(NamedTuple):
         head: the first of them, up to 64 KiB.
         before: the last of them, up to 1 MiB.
         ahead: the first new bytes, up to 64 KiB.
+        in_quotes: whether the last of them begin inside of a quoted cell, if it is a table.
     """
 
     size: int
     head: bytes
     before: bytes
     ahead: bytes
+    in_quotes: bool = False
 
 
 class Continuation(NamedTuple):
@@ -73,9 +75,9 @@ def _of_utf16(seam: Seam, mark: bytes) -> Continuation | None:
     if seam.size % 2:
         return None
     before = seam.before[len(seam.before) % 2 :]
-    place = len(before)
-    while (place := before.rfind(newline, 0, place)) % 2 == 1:
-        place += 1  # two halves of other characters
+    place = before.rfind(newline)
+    while place > 0 and place % 2:  # two halves of other characters
+        place = before.rfind(newline, 0, place + 1)
     if place < 0:
         return None
     return Continuation(seam.size - len(before) + place + 2, mark)
@@ -83,14 +85,13 @@ def _of_utf16(seam: Seam, mark: bytes) -> Continuation | None:
 
 def _of_table(seam: Seam) -> Continuation | None:
     """The new part begins with the row that was not complete, behind the line with the names of the columns."""
-    if len(seam.before) < seam.size and b'"' in seam.before:
-        return None  # whether a quote opens or closes a cell depends on all before
-    rows, used = split_rows(bytes_of(seam.before), last=False)
+    opened = b'"' if seam.in_quotes else b""
+    rows, used = split_rows(bytes_of(opened + seam.before), last=False)
     header, header_end = split_rows(bytes_of(seam.head), last=False)
     if not header.count or not rows.count:
         return None
     ends = seam.head.find(b"\n", int(header.ends[0]))
-    place = seam.size - len(seam.before) + used
+    place = seam.size - len(seam.before) + used - len(opened)
     if ends < 0 or header_end == 0 or place <= ends or not seam.head[:ends].strip(b"\xef\xbb\xbf\r\n "):
         return None
     return Continuation(place, seam.head[: ends + 1])

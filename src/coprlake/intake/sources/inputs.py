@@ -33,8 +33,10 @@ class InputFile:
         format: what was found out about the file beforehand; counts where the options leave it open.
         skip: bytes of its decompressed content to leave out, since they were read before; behind them a record begins.
         prefix: bytes to read instead of them: a mark of the encoding, the first line of a table.
-        after: the digest of what was read before (`coprlake.intake.sources.contents`).
-        known: members of an archive that were read before.
+        after: the digest of what was read before (`coprlake.intake.sources.contents`); without it nothing is left out.
+        after_size: how many bytes that were; the file has to begin with them when it is read.
+        known: the numbers of members of an archive that were read before.
+        known_in: which file on disk that archive is (`identity_of`); in another one nothing is known.
         hashed_from: where the part of a file begins for whose hash the reader of this range cares; None for `start`.
     """
 
@@ -48,7 +50,9 @@ class InputFile:
     skip: int = 0
     prefix: bytes = b""
     after: bytes = b""
-    known: frozenset[str] = frozenset()
+    after_size: int = 0
+    known: frozenset[int] = frozenset()
+    known_in: tuple[int, ...] = ()
     hashed_from: int | None = None
 
     @property

@@ -97,7 +97,7 @@ def cut_file(file: InputFile, options: ReadOptions, target_bytes: int) -> list[I
     """Ranges of about `target_bytes` of a file that is neither compressed nor Parquet; the file if it cannot be cut."""
     assert file.size is not None
     with closing(ByteStream(file)) as stream:
-        if why_binary(stream.head, options):
+        if why_binary(stream.head, options) or stream.is_continued != bool(file.after):
             return [file]
         blocks = BlockReader(stream, options, IntakeReport())
         name = wanted_format(file, options)
