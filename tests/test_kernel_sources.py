@@ -37,8 +37,8 @@ def copied(tmp_path: Path) -> Path:
     """A copy of the package's lowest layer, with a kernel that contains one of another module."""
     package = tmp_path / "coprlake"
     (package / "bits").mkdir(parents=True)
-    for name in ("__init__.py", "kernel.py", "kernel_sources.py", "bits/__init__.py"):
-        shutil.copy(PACKAGE / name, package / name)
+    for file in (*PACKAGE.glob("*.py"), PACKAGE / "bits" / "__init__.py"):
+        shutil.copy(file, package / file.relative_to(PACKAGE))
     shutil.copytree(PACKAGE / "native", package / "native", ignore=shutil.ignore_patterns("__pycache__"))
     (package / "bits" / "outer.py").write_text(OUTER)
     return package
