@@ -1,7 +1,8 @@
 """Runs several make targets, some of them at a time, and says which took how long.
 
 ``python -m scripts.run_parts --at-once 2 lint test-slow test-quick``: every line of output is preceded by the name of
-its part. A part that fails does not stop the others; the exit code is 1 if one failed.
+its part. A part that fails does not stop the others; the exit code is 1 if one failed. The tests that failed are named
+once more at the end, where a log that is shown in part still has them.
 """
 
 import argparse
@@ -12,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _OUTPUT = threading.Lock()
 
@@ -26,12 +27,14 @@ class Part:
         exit_code: that of make; None if it did not run to its end.
         seconds: by the clock.
         cpu_seconds: of all its processes, which says more on a busy machine.
+        failures: pytest's lines about tests that failed.
     """
 
     name: str
     exit_code: int | None = None
     seconds: float = 0.0
     cpu_seconds: float = 0.0
+    failures: list[str] = field(default_factory=list)
 
     def run(self, make: Sequence[str]) -> None:
         """Run the target and wait for it."""
@@ -40,7 +43,10 @@ class Part:
         assert process.stdout
         with process.stdout as output:
             for line in output:
-                _print(f"{self.name:<12}| {line.decode(errors='replace').rstrip()}")
+                text = line.decode(errors="replace").rstrip()
+                if text.startswith(("FAILED ", "ERROR ")):
+                    self.failures.append(text)
+                _print(f"{self.name:<12}| {text}")
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = self.exit_code = os.waitstatus_to_exitcode(status)
         self.seconds = time.monotonic() - started
@@ -99,6 +105,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _print(f"\n{'part':<12}  {'result':<7}  {'time':>7}  {'CPU':>7}")
         for part in parts:
             _print(part.summary())
+        for failure in (failure for part in parts for failure in part.failures):
+            _print(failure)
         _print(f"{'all':<12}  {'passed' if passed else 'FAILED':<7}  {_clock(time.monotonic() - started):>7}")
     return 0 if passed else 1
 

@@ -11,6 +11,8 @@ good:
 \t@echo all is well
 bad:
 \t@echo something is wrong && false
+tests:
+\t@echo "FAILED tests/test_it.py::test_one - wrong" && echo "3 passed" && false
 """
 
 
@@ -39,3 +41,9 @@ def test_a_part_that_fails_fails_the_run_but_stops_no_other(at_once: int, capsys
 def test_all_parts_pass(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["good"]) == 0
     assert shown(capsys) == [["good", "passed"], ["all", "passed"]]
+
+
+def test_tests_that_failed_are_named_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tests", "good"]) == 1
+    end = [["tests", "FAILED"], ["good", "passed"], ["FAILED", "tests/test_it.py::test_one"], ["all", "FAILED"]]
+    assert shown(capsys) == end

@@ -48,7 +48,7 @@ def ingested(run: Callable[..., Result], *arguments: object) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_log_of_many_years_takes_no_more_than_one_of_a_day(run: Callable[..., Result], tmp_path: Path) -> None:
-    log = access_log(tmp_path / "years.log", 150_000)
+    log = access_log(tmp_path / "years.log", 160_000)
     found = ingested(run, log, "--into", tmp_path / "logs")
     assert found["raw_bytes"] > 20_000_000
     assert found["segments"] <= 2 + found["raw_bytes"] // (256 << 20)

@@ -63,7 +63,7 @@ class Case:
     Attributes:
         kind: one of `WRITERS` or `READERS`.
         is_partitioned: whether the table is partitioned.
-        fault: what fails, or how the clock is wrong; its folder is filled in later.
+        fault: what fails, or how the clock is wrong; its folder, or file, is one in the folder of the case.
         share: the position of the fault among all operations, 0 to 1, unless `fault.at` is set.
     """
 
@@ -158,7 +158,7 @@ class Bench:
 
     def _lived(self, case: Case, path: Path) -> Ended:
         job, arguments = self._job(case, path)
-        return self._lives.run(job, replace(case.fault, folder=str(path.parent)), **arguments)
+        return self._lives.run(job, replace(case.fault, folder=str(path.parent / case.fault.folder)), **arguments)
 
     def _job(self, case: Case, path: Path) -> tuple[str, dict[str, Any]]:
         where = {"path": str(path)}
