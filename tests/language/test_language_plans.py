@@ -47,7 +47,7 @@ EXACT: Any = {"case_sensitive": True}
 PRUNED: list[tuple[str, Predicate]] = [
     ('filter userapp == "shop"', Equals("userapp", "shop", **EXACT)),
     ('filter "shop" == userapp', Equals("userapp", "shop", **EXACT)),
-    ("filter status == 404", Equals("status", "404", **EXACT)),
+    ("filter status == 404", OneOf("status", ("404", "404.0"), **EXACT)),
     ('filter zone == "eu"', Equals("zone", "eu", **EXACT)),
     ('filter matchesValue(userapp, "shop")', Equals("userapp", "shop")),
     ('filter matchesValue(userapp, "sh*", "*op")', Or((Prefix("sh", "userapp"), Suffix("op", "userapp")))),

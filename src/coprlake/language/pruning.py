@@ -371,10 +371,18 @@ class _Reader:
             value = inner.arguments[0] if isinstance(inner, Apply) else None
             if value is None:
                 return None
-            is_number = value.type.kind in ("long", "double") and is_word
+            is_number = _is_number(value) and is_word
             if not (self.field(value) or self._key(value) is not None or self._is_attributes(value) or is_number):
                 return None
         return _term(term, ALL_FIELDS, exact)
+
+
+def _is_number(value: Expr) -> bool:
+    """Whether a value is a number, or else an attribute."""
+    if isinstance(value, Apply) and value.function is operators.FIELD and isinstance(value.arguments[0], Apply):
+        inner = value.arguments[0].arguments[0]
+        return inner is not None and inner.type.is_number
+    return value.type.is_number
 
 
 def _text(value: Expr | None) -> str | None:
@@ -416,7 +424,9 @@ def describe(expression: Expr) -> str:
         name = expression.function.name
         if name in operators.COMPARISONS or name in ("and", "or", "xor", "+", "-", "*", "/", "%"):
             return f"({f' {name} '.join(parts)})"
-        return parts[0] if name in ("field", "is true", "from text", "cast") else f"{name}({', '.join(parts)})"
+        if name == "field":
+            return parts[1]
+        return parts[0] if name in ("is true", "from text", "cast") else f"{name}({', '.join(parts)})"
     if isinstance(expression, InQuery):
         return f"{describe(expression.operand)} in [...]"
     return "..."

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from coprlake.language.functions.catalog import FUNCTIONS
 from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Column, Constant, Expr, Node, Ref, Scan, Sort, Values
 from coprlake.language.types import LOOSE, MAP, NULL, STRING, from_arrow
@@ -56,8 +57,14 @@ def attribute(scan: Scan, name: str) -> Ref:
     return Ref(column)
 
 
-def of_table(table: str, schema: pa.Schema, since: int | None, until: int | None) -> Scope:
-    """The fields of a table. A column that is not in our schema is also looked up in the attributes, as in a search."""
+def of_table(
+    table: str, schema: pa.Schema, since: int | None, until: int | None, mixed: frozenset[str] = frozenset()
+) -> Scope:
+    """The fields of a table. A column that is not in our schema is also looked up in the attributes, as in a search.
+
+    The field is of the column's type, unless it is one of the `mixed`, which some records have as an attribute since
+    the value does not fit the column. Such a field is text whose type is left open, as any attribute is.
+    """
     varying = frozenset(item.name for item in schema if is_varying(item))
     unshown = tuple(item.name for item in schema if from_arrow(item.type) is None)
     scan = Scan(table, taken=frozenset(schema.names), unshown=unshown, varying=varying, since=since, until=until)
@@ -69,7 +76,12 @@ def of_table(table: str, schema: pa.Schema, since: int | None, until: int | None
     has_map = ATTRIBUTES in scan.columns and scan.columns[ATTRIBUTES].type == MAP
     for name, column in scan.columns.items():
         fields[name] = Ref(column)
-        if has_map and name not in SCHEMA.names and column.type.kind in operators.FROM_TEXT:
+        if not has_map or name in SCHEMA.names:
+            continue
+        if name in mixed and not column.type.is_text:
+            text = Apply(FUNCTIONS["tostring"], (Ref(column),), STRING)
+            fields[name] = Apply(operators.FIELD, (text, attribute(scan, name)), LOOSE)
+        elif column.type.kind in operators.FROM_TEXT:
             fields[name] = Apply(operators.FIELD, (Ref(column), attribute(scan, name)), column.type)
     return Scope(scan, fields, scan=scan if has_map else None)
 

@@ -17,3 +17,6 @@ class Tables(Protocol):
 
     def keys(self, name: str) -> frozenset[str] | None:
         """The attributes that records of the table have; None if they are not all known."""
+
+    def mixed(self, name: str) -> frozenset[str]:
+        """The columns, not of text, for which some record of the table has an attribute instead."""

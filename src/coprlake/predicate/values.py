@@ -1,9 +1,12 @@
 """The value in a predicate as text, a number, a moment or a truth value; None where it cannot be read as one."""
 
+import math
 import re
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Final
+
+import pyarrow as pa
 
 from coprlake.predicate.predicates import Value
 
@@ -12,6 +15,8 @@ NUMBER: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
 _NUMBER = re.compile(NUMBER)
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
+_MOST_WRITTEN_OUT: Final = 1e22
+"""No program writes more digits of a whole number than that."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -29,6 +34,17 @@ def number_of(value: Value) -> int | float | None:
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         return int(value) if _WHOLE_NUMBER.fullmatch(value) else float(value)
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def spellings(number: int | float) -> tuple[str, ...]:
+    """The texts that JSON, Python and Arrow write for a number: 404 and 404.0, 1e+17 and 100000000000000000."""
+    nearest = float_of(number)
+    found = [str(number)]
+    if math.isfinite(nearest) and nearest == number:
+        found += [repr(nearest), str(pa.scalar(nearest).cast(pa.string()))]
+        if nearest.is_integer() and abs(nearest) < _MOST_WRITTEN_OUT:
+            found += [str(int(nearest)), f"{int(nearest)}.0"]
+    return tuple(dict.fromkeys(found))
 
 
 def float_of(number: int | float | Fraction) -> float:

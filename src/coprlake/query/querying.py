@@ -25,6 +25,7 @@ from coprlake.query.planning import View
 from coprlake.query.resolving import no_time, time_column
 from coprlake.query.results import Results
 from coprlake.records import DAY, TIMESTAMP, derived
+from coprlake.storage.mixed_columns import mixed_columns
 from coprlake.summary import Report, Summarized
 
 _FEW_ROWS: Final = 10_000
@@ -91,6 +92,11 @@ class Catalog:
         """The attributes that records of the table have; None if some records have no index that lists them."""
         known = known_fields(self.view(name)[1])
         return known.texts | known.others if known.is_complete else None
+
+    def mixed(self, name: str) -> frozenset[str]:
+        """The columns, not of text, for which some record of the table has an attribute instead."""
+        snapshot, uncommitted = self.view(name)[1]
+        return mixed_columns(snapshot, uncommitted, self.schema(name, lambda problem: None))
 
     def view(self, name: str) -> tuple[str, View]:
         """Where a table is, and its records; the same records however often it is asked."""

@@ -12,11 +12,12 @@ import pyarrow as pa
 
 from coprlake.errors import UsageError
 from coprlake.predicate.paths import path_of, similar_paths
-from coprlake.predicate.predicates import ALL_FIELDS, ANY_VALUE, And, Leaf, Not, Or, Predicate
+from coprlake.predicate.predicates import ALL_FIELDS, ANY_VALUE, And, Equals, Leaf, Not, OneOf, Or, Predicate
+from coprlake.predicate.values import number_of, spellings, text_of
 from coprlake.query.options import SearchOptions
 from coprlake.records import ATTRIBUTES, CONTENT, LOGLEVEL, SCHEMA, TIMESTAMP
 from coprlake.text.nearest_words import hint
-from coprlake.text.text_types import is_text_map
+from coprlake.text.text_types import is_number, is_text_map
 
 _TIME_NAMES: Final = (
     "time", "ts", "@timestamp", "_time", "event_time", "eventtime", "datetime", "date_time", "log_time", "logtime",
@@ -42,9 +43,12 @@ def resolved(predicate: Predicate, schema: pa.Schema) -> Predicate:
 
 def _resolved_leaf(predicate: Leaf, schema: pa.Schema) -> Predicate:
     field = predicate.field
-    if field in (ALL_FIELDS, ANY_VALUE) or path_of(field, schema) is not None:
+    if field in (ALL_FIELDS, ANY_VALUE):
         return predicate
     has_attributes = ATTRIBUTES in schema.names and is_text_map(schema.field(ATTRIBUTES).type)
+    if path_of(field, schema) is not None:
+        is_mixed = has_attributes and field in schema.names and is_number(schema.field(field).type)
+        return _as_spelled(predicate) if is_mixed else predicate
     names = list(dict.fromkeys(path.text for path in similar_paths(field, schema)))
     if not names and field == LOGLEVEL:
         names = [name for name in schema.names if name.casefold() in _LEVEL_NAMES]
@@ -55,6 +59,17 @@ def _resolved_leaf(predicate: Leaf, schema: pa.Schema) -> Predicate:
     if not names:
         raise UsageError(_unknown(field, schema))
     return replace(predicate, field=names[0])
+
+
+def _as_spelled(predicate: Leaf) -> Leaf:
+    """A condition on a number that also holds where it is text: values that do not fit the column are attributes."""
+    if not isinstance(predicate, Equals | OneOf):
+        return predicate
+    values = (predicate.value,) if isinstance(predicate, Equals) else predicate.values
+    numbers = [number for value in values if (number := number_of(value)) is not None]
+    texts = [text for number in numbers for text in spellings(number)]
+    more = dict.fromkeys(text for text in texts if text not in map(text_of, values))
+    return OneOf(predicate.field, (*values, *more), predicate.case_sensitive) if more else predicate
 
 
 def _unknown(field: str, schema: pa.Schema) -> str:

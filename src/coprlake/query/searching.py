@@ -15,7 +15,7 @@ import pyarrow as pa
 from coprlake.deprecation import Renamed
 from coprlake.errors import FormatError, UsageError
 from coprlake.predicate.narrowing.claims import Exact, Necessary
-from coprlake.predicate.predicates import EVERYTHING, And, Not, Or
+from coprlake.predicate.predicates import EVERYTHING, And, Equals, Not, OneOf, Or
 from coprlake.query.context import MATCH, Context
 from coprlake.query.doubts import Doubt, doubts_about, is_plain, warn_caller
 from coprlake.query.opening import BatchMatches, BatchOpener
@@ -209,7 +209,7 @@ class Search(Summarized, Candidates, Results):
     def _is_spelled(self, view: View) -> bool:
         """Whether it can be seen at once that there is nothing to resolve: the usual search of one column."""
         asked, options = self._asked, self._options
-        if isinstance(asked, And | Or | Not) or asked.field not in view.snapshot.column_names:
+        if isinstance(asked, And | Or | Not | Equals | OneOf) or asked.field not in view.snapshot.column_names:
             return False
         return options.order == "any" and not options.context and not options.is_bounded  # no time matters
 

@@ -1,4 +1,4 @@
-"""Which Arrow types hold text. Dictionaries count as what their values are."""
+"""Which Arrow types hold text, and which hold numbers. Dictionaries count as what their values are."""
 
 import pyarrow as pa
 
@@ -23,6 +23,12 @@ def is_text_or_bytes(kind: pa.DataType) -> bool:
 def is_text_map(kind: pa.DataType) -> bool:
     """Whether a column of this type can be the attributes: a map from text to text."""
     return pa.types.is_map(kind) and is_text_or_bytes(kind.key_type) and is_text_or_bytes(kind.item_type)
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds numbers; booleans and times do not count."""
+    kind = _value_type(kind)
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:

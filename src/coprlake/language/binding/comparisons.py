@@ -10,7 +10,9 @@ from coprlake.language.functions.catalog import FUNCTIONS
 from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Constant, Expr
 from coprlake.language.types import BOOLEAN, DOUBLE, LONG, NULL, STRING, TIMESTAMP, common_type
+from coprlake.predicate.values import spellings
 
+_FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ORDERED: Final = frozenset({"long", "double", "string", "timestamp", "duration", "boolean", "ip"})
 
 
@@ -23,6 +25,9 @@ def compare(session: QuerySession, operator: str, left: Expr, right: Expr) -> Ex
         raise QueryError("attributes cannot be compared as a whole; name one of them", session.text)
     if left.type.is_loose and right.type.is_loose and operator in operators.LOOSE_COMPARISONS:
         return Apply(operators.LOOSE_COMPARISONS[operator], (left, right), BOOLEAN)
+    found = _compare_with_long(operator, left, right)
+    if found is not None:
+        return found
     pair = _comparable(operator, left, right)
     if pair is not None:
         return Apply(function, pair, BOOLEAN)
@@ -55,11 +60,22 @@ def _comparable(operator: str, left: Expr, right: Expr) -> tuple[Expr, Expr] | N
     return None if first is None or second is None else (first, second)
 
 
+def _compare_with_long(operator: str, left: Expr, right: Expr) -> Expr | None:
+    """An attribute is a text: equal to 404 if it is ``404`` or ``404.0``, more than 404 by the number it spells."""
+    if right.type.is_loose and left.type == LONG:
+        return _compare_with_long(_FLIPPED.get(operator, operator), right, left)
+    if not left.type.is_loose or right.type != LONG:
+        return None
+    if isinstance(right, Constant) and right.value is not None and operator in ("==", "!="):
+        texts = (Constant(text, STRING) for text in spellings(right.value))
+        equal = Apply(FUNCTIONS["in"], (left, *texts), BOOLEAN)  # which prunes
+        return equal if operator == "==" else Apply(operators.NOT, (equal,), BOOLEAN)
+    return Apply(operators.NUMBER_COMPARISONS[operator], (left, right), BOOLEAN)
+
+
 def _compare_loose(operator: str, left: Expr, right: Expr) -> tuple[Expr, Expr] | None:
-    """An attribute is a text: equal to 404 if it is ``404``, more than 404 by the number that it spells."""
-    if isinstance(right, Constant) and operator in ("==", "!=") and right.type in (LONG, BOOLEAN):
-        shown = str(right.value).lower() if right.type == BOOLEAN else str(right.value)
-        return left, Constant(shown, STRING)
+    if isinstance(right, Constant) and operator in ("==", "!=") and right.type == BOOLEAN:
+        return left, Constant(str(right.value).lower(), STRING)
     if right.type.is_number:
         number = convert(right, DOUBLE)
         assert number is not None

@@ -47,7 +47,7 @@ def _fetch(pipeline: Pipeline, step: Command, _: Scope) -> Scope:
         pipeline.timeframe = until_now(*time_range(pipeline, named), pipeline.session.now)
     since, until = pipeline.timeframe
     schema = pipeline.tables.schema(name, lambda problem: pipeline.fail(problem, target.span))
-    return scopes.of_table(name, schema, since, until)
+    return scopes.of_table(name, schema, since, until, pipeline.tables.mixed(name))
 
 
 def until_now(since: int | None, until: int | None, now: int) -> tuple[int | None, int | None]:
@@ -163,7 +163,7 @@ def _describe(pipeline: Pipeline, step: Command, _: Scope) -> Scope:
     target = pipeline.only(step, plain)[0].value
     name = _own_table(pipeline, target) if isinstance(target, Name) else str(getattr(target, "value", ""))
     schema = pipeline.tables.schema(name, lambda problem: pipeline.fail(problem, target.span))
-    fields = scopes.of_table(name, schema, None, None).fields
+    fields = scopes.of_table(name, schema, None, None, pipeline.tables.mixed(name)).fields
     columns = [Column("field", STRING), Column("data_types", array(STRING))]
     rows: list[tuple[Expr, ...]] = []
     for field, value in fields.items():

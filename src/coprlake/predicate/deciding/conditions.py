@@ -45,6 +45,9 @@ from coprlake.predicate.values import NUMBER, float_of, number_of, text_of
 from coprlake.tokens.fingerprint import as_bytes
 
 _MOST_LITERALS: Final = 8
+_SPELLS_WHOLE: Final = "^-?[0-9]{1,38}$"
+_WHOLE: Final = pa.decimal128(38)
+_NOT_ALL_EXACT: Final = 2**53
 _SPELLS_NUMBER: Final = f"^(?:{NUMBER})$"
 
 
@@ -197,6 +200,10 @@ class _Ordered:
         chosen = np.flatnonzero(spells.to_numpy(zero_copy_only=False))
         spelled = pa.compute.utf8_ltrim(texts.strings.take(pa.array(chosen)), "+")  # Arrow does not read a plus sign
         found[chosen] = relates(spelled.cast(pa.float64()), self._operator, [float_of(number)])
+        if abs(number) >= _NOT_ALL_EXACT:  # a float does not tell whole numbers of this size from their neighbours
+            is_whole = pa.compute.match_substring_regex(spelled, _SPELLS_WHOLE).to_numpy(zero_copy_only=False)
+            whole = spelled.take(pa.array(np.flatnonzero(is_whole)))
+            found[chosen[is_whole]] = relates(whole.cast(_WHOLE), self._operator, [number])
         return found
 
     def on_typed(self, column: pa.Array) -> Mask:

@@ -17,8 +17,9 @@ from coprlake.language.functions.registry import FUNCTIONS, function, internal
 from coprlake.language.functions.values import operators
 from coprlake.language.plan import Apply, Constant, Expr
 from coprlake.language.sql.dialect import Dialect
-from coprlake.language.types import BOOLEAN, DOUBLE, LONG, STRING, Type, array, member_names
+from coprlake.language.types import BOOLEAN, DOUBLE, LONG, Type, array, member_names
 from coprlake.predicate.patterns.regex import parse_pattern
+from coprlake.predicate.values import spellings
 
 GROUP: Final = "text matching"
 _WORD: Final = "[A-Za-z0-9_]"
@@ -245,8 +246,10 @@ def _among(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
         side = args[0].copy()
         if kind.kind != have.kind:
             if have.is_loose and not is_array and kind in (LONG, BOOLEAN) and _is_known(value):
-                kind, sql = STRING, d.cast(sql, array(STRING) if value.type.kind == "array" else STRING)  # as in ==
-            elif have.is_loose and kind.kind in operators.FROM_TEXT and not is_array:
+                texts = [d.text(text) for text in _spelled(value)]  # as in ==
+                parts += [exp.Paren(this=exp.In(this=side, expressions=texts))] if texts else []
+                continue
+            if have.is_loose and kind.kind in operators.FROM_TEXT and not is_array:
                 side = operators.from_text(d, side, kind)
             elif not (have.is_number and kind.is_number):
                 continue
@@ -259,6 +262,14 @@ def _among(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
         else:
             parts.append(d.equal(side, sql))
     return d.case((d.is_null(args[0].copy()), d.null(BOOLEAN)), default=d.is_true(d.either(*parts)))
+
+
+def _spelled(value: Expr) -> list[str]:
+    """The texts that an attribute may have for a constant, or for one of an array of constants."""
+    parts = value.arguments if isinstance(value, Apply) and value.function is operators.LIST else (value,)
+    known = [part.value for part in parts if isinstance(part, Constant) and part.value is not None]
+    texts = [spellings(one) if type(one) is int else (str(one).lower(),) for one in known]
+    return list(dict.fromkeys(text for several in texts for text in several))
 
 
 def _is_known(value: Expr) -> bool:

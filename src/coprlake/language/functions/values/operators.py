@@ -70,6 +70,18 @@ def _loose_comparison(operator: str) -> Function:
     return internal(operator, sql)
 
 
+def _number_comparison(operator: str) -> Function:
+    """Compare a loose string with a long by the number that it spells: exactly, if that is a long too."""
+    kind = _COMPARISONS[operator]
+
+    def sql(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
+        exact = d.binary(kind, from_text(d, args[0], LONG), args[1])
+        nearest = d.binary(kind, from_text(d, args[0].copy(), DOUBLE), d.cast(args[1].copy(), DOUBLE))
+        return d.call("coalesce", exact, nearest)
+
+    return internal(operator, sql)
+
+
 def _incomparable(d: Dialect, node: Apply, args: Sql) -> exp.Expression:
     unknown = d.either(d.is_null(args[0]), d.is_null(args[1]))
     return d.case((unknown, d.null(BOOLEAN)), default=args[2])
@@ -134,6 +146,7 @@ EQUAL: Final = _comparison("==")
 UNEQUAL: Final = _comparison("!=")
 COMPARISONS: Final = {"==": EQUAL, "!=": UNEQUAL, **{sign: _comparison(sign) for sign in ("<", "<=", ">", ">=")}}
 LOOSE_COMPARISONS: Final = {sign: _loose_comparison(sign) for sign in ("<", "<=", ">", ">=")}
+NUMBER_COMPARISONS: Final = {sign: _number_comparison(sign) for sign in _COMPARISONS}
 ARITHMETIC: Final = {sign: internal(sign, _arithmetic) for sign in "+-*/%"}
 AND: Final = internal("and", lambda d, node, args: d.both(*args))
 OR: Final = internal("or", lambda d, node, args: d.either(*args))
