@@ -111,5 +111,5 @@ class CoprlakeStore(CoprStore):
 
     name = "coprlake"
     title = "coprlake"
-    settings = "a segment of coprlake as it is by default: rule set 2 with winnowed grams, 6 signature bits, format 1.1"
+    settings = "a segment of coprlake as it is by default: rule set 2 with winnowed grams, 6 signature bits, format 1.2"
     rules = RuleSet.WINNOWED

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -188,13 +189,27 @@ def test_ingest_names_what_is_wrong_with_files(run: Run, tmp_path: Path) -> None
 def test_info_tells_sizes_and_times(run: Run, table: Path) -> None:
     shown = run("info", table)
     assert shown.exit_code == 0
-    for text in ("records", "7", "2020-01-01T00:00:00Z to 2026-11-16T02:00:00Z", "of raw", "signatures", "optimize"):
+    for text in ("records", "7", "2020-01-01T00:00:00Z to 2026-11-16T02:00:00Z", "raw text", "signatures", "optimize"):
         assert text in shown.stdout
     known = json.loads(run("info", table, "--json").stdout)
     assert (known["rows"], known["segments"], known["first_time"]) == (7, 4, "2020-01-01T00:00:00+00:00")
     listed = json.loads(run("info", table, "--segments", "--json").stdout)["segment_list"]
     assert sum(segment["rows"] for segment in listed) == 7
     assert run("info", table, "--segments").stdout.count(".parquet") == 4
+
+
+def test_sizes_are_given_in_percent_of_raw_from_a_megabyte_on(run: Run, table: Path, tmp_path: Path) -> None:
+    """A few records take less than the files around them: a share of 3,000 % would say nothing about real logs."""
+    small, large = tmp_path / "small.log", tmp_path / "large.log"
+    small.write_text("one line\n")
+    large.write_text("".join(f"line {n} of a log that is large enough for percentages\n" for n in range(20_000)))
+    assert "of raw" not in run("ingest", small, "--into", tmp_path / "s").stdout
+    assert "% of raw" in run("ingest", large, "--into", tmp_path / "l").stdout
+    assert "of raw" not in run("info", tmp_path / "s").stdout
+    assert run("info", tmp_path / "l").stdout.count("% of raw") > 5
+    told = run("index", tmp_path / "s", "--rebuild").stdout
+    assert "of text; 0 had one already" in told
+    assert re.search(r"of text \(\d\.\d+ %\); 0 had one", run("index", tmp_path / "l", "--rebuild").stdout)
 
 
 def test_optimize_merges(run: Run, table: Path) -> None:

@@ -30,7 +30,6 @@ from coprlake.sketch import interpolative
 from coprlake.sketch.algebra import Expression, Token, compile_expression
 from coprlake.sketch.asking import Sketch
 from coprlake.sketch.bbhash import LEVEL_LIMIT, PerfectHash, build_perfect_hash, find_index
-from coprlake.sketch.format import FOOTER_BYTES, PAGE_BYTES
 from coprlake.sketch.immutable import CANNOT, DAMAGED, MIGHT, may_match_any
 from coprlake.sketch.merge import add_sealed
 from coprlake.sketch.postings_hash import postings_hash
@@ -44,7 +43,7 @@ SLOWDOWN = 100 if config.DISABLE_JIT else 1
 LAST_POSTING = 65535
 BITS = (1, 8, 10, 32)
 RULES = (RuleSet.PAPER, RuleSet.WINNOWED)
-"""Of the formats 1.0 and 1.1."""
+"""Of the formats 1.0 and 1.2."""
 
 Model = dict[int, set[int]]
 
@@ -398,7 +397,11 @@ def test_tokens_find_their_lists_however_many_there_are(list_count: int) -> None
     assert answers(sketch, list(model)) == model
 
 
-# Own lists (format 1.1)
+# Own lists (since format 1.1)
+
+
+def sections_of(data: bytes) -> dict[str, bytes]:
+    return {name: data[at : at + size] for name, (at, size, _) in SealedSketch(data).header.sections.items()}
 
 
 def own_tokens(model: Model) -> set[int]:
@@ -434,12 +437,15 @@ def test_if_all_lists_are_own_no_rank_is_stored(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 128, 1000])
-def test_if_no_list_is_own_the_formats_differ_in_the_header_only(count: int) -> None:
+def test_if_no_list_is_own_the_formats_differ_in_the_header_and_the_padding_only(count: int) -> None:
     model = {token: {token // 2 % 50} for token in range(2 * (count // 2))}
     model = {token + 1: postings for token, postings in model.items()}
     files = [bytes_of(mutable_of(model), rules=rules) for rules in RULES]
     assert SealedSketch(files[1]).header.own_list_count == 0
-    assert files[0][PAGE_BYTES:-FOOTER_BYTES] == files[1][PAGE_BYTES:-FOOTER_BYTES]
+    sections = [sections_of(file) for file in files]
+    table = sections[1]["width_table"]
+    assert sections[0].pop("width_table") == table * (512 // len(sections[1].pop("width_table")))
+    assert sections[0] == sections[1]
     assert answers(SealedSketch(files[1]), list(model)) == model
 
 

@@ -208,7 +208,7 @@ def test_the_list_that_most_tokens_have_gets_rank_0(mutable: MutableSketch) -> N
 
 
 def test_info_alone_has_its_list_and_stores_no_rank(mutable: MutableSketch) -> None:
-    """Of a file of format 1.1, that is; format 1.0 stores the rank of each token."""
+    """Of a file of format 1.1 or later, that is; format 1.0 stores the rank of each token."""
     paper, latest = (SealedSketch(b"".join(encode(mutable, rules=rules)[0])) for rules in ("paper", "winnowed"))
     assert (paper.header.own_list_count, latest.header.own_list_count) == (0, 1)
     assert rank_of(latest, "info") == rank_of(paper, "info") == 5

@@ -1,7 +1,7 @@
 """A Huffman code for a small alphabet, with codes of at most eight bits.
 
-Decoding is one look-up of the next eight bits in a table of 256 entries. The table itself is stored, so a reader builds
-nothing.
+Decoding is one look-up of the next eight bits in a table of 256 entries, or of fewer bits in a smaller table if no code
+is longer. The table itself is stored, so a reader builds nothing.
 """
 
 import heapq
@@ -31,10 +31,10 @@ class PrefixCode:
 def decode_symbol(table: U64Array, codes: U64Array, position: int) -> int:
     """The table's entry for the code at `position`: ``entry >> 8`` is its length in bits, ``entry & 255`` the symbol.
 
-    At the sequence's end the missing bits count as 0.
+    At the sequence's end the missing bits count as 0. The table has 4, 8, 16, ... or `TABLE_SIZE` entries.
     """
     available = min(LONGEST_CODE_BITS, (len(codes) << 6) - position)
-    bits = i64(read_bits(codes, position, available))
+    bits = i64(read_bits(codes, position, available)) & ((len(table) << 2) - 1)
     return i64(read_bits(table, 16 * bits, 16))
 
 
@@ -52,6 +52,12 @@ def build_prefix_code(counts: I64Array) -> PrefixCode:
             table[reversed_code :: 1 << length] = length << _SYMBOL_BITS | int(symbol)
             next_code += 1
     return PrefixCode(lengths, codes, table)
+
+
+def shortest_table(table: U64Array) -> U64Array:
+    """The first entries of a table, as many as its longest code needs: the others repeat them."""
+    longest = int(table.view(np.uint16).max()) >> _SYMBOL_BITS
+    return table[: max(1 << longest, 4) // 4]
 
 
 def _code_lengths(counts: I64Array) -> I64Array:

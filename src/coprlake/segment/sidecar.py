@@ -1,4 +1,4 @@
-"""The sidecar of a data file: its sketch, then a description of what was indexed, format version 1.
+"""The sidecar of a data file: its sketch, then a description of what was indexed, format versions 1 and 2.
 
 The description says which fields are in the sketch and how they were indexed, because a search may prune only by tokens
 that were certainly indexed. It also says which data file it belongs to. `docs/format/sidecar.md` has the layout.
@@ -18,12 +18,16 @@ from coprlake.errors import CorruptSidecarError, UsageError
 from coprlake.files import Folder
 from coprlake.records import CONTENT
 from coprlake.segment.checksum import checksum
+from coprlake.sketch.format import TIGHT_MINOR, minor_of
 from coprlake.sketch.immutable import SealedSketch
 from coprlake.tokens.profile import NOT_TOGETHER, Indexed, Profile, other_fields
 
 MAGIC: Final = b"COPRSIDE"
-MAJOR: Final = 1
+MAJOR: Final = 2
 MINOR: Final = 0
+PAGED_MAJOR: Final = 1
+"""The version around a sketch of format 1.0 or 1.1. Builds that know no later sketch refuse any other version, and say
+that an upgrade would help."""
 TRAILER: Final = np.dtype(
     [
         ("sketch_bytes", "<u8"),
@@ -127,13 +131,23 @@ class Description:
         return IndexPlan(frozenset(grams), RuleSet.PAPER if is_paper else RULES, self.any_value in _RULE_NAMES)
 
     def encoded(self) -> bytes:
-        """The bytes in the file; keys that earlier builds did not have are left out if they say nothing."""
+        """The bytes in the file; keys whose value is the default are left out."""
         values = asdict(self)
-        if self.any_value == NOT_TOGETHER:
-            del values["any_value"]
-        if not self.all_in_content:
-            del values["all_in_content"]
+        for name, assumed in _DEFAULTS.items():
+            if type(values[name]) is type(assumed) and values[name] == assumed:
+                del values[name]
         return json.dumps(values, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+_DEFAULTS: Final = {
+    "fields": {},
+    "typed": [],
+    "complete": True,
+    "modified_ns": 0,
+    "any_value": NOT_TOGETHER,
+    "all_in_content": False,
+}
+"""What a reader assumes for a key that is left out."""
 
 
 def profile_of(
@@ -234,7 +248,8 @@ def encode_sidecar(sketch: list[bytes], description: Description) -> list[bytes]
     row = trailer[0]
     row["sketch_checksum"] = checksum(np.frombuffer(b"".join(sketch), np.uint64))
     row["sketch_bytes"], row["description_bytes"], row["description_crc"] = sketch_bytes, len(body), zlib.crc32(body)
-    row["major"], row["minor"], row["magic"] = MAJOR, MINOR, MAGIC
+    row["major"] = MAJOR if minor_of(sketch[0]) >= TIGHT_MINOR else PAGED_MAJOR
+    row["minor"], row["magic"] = MINOR, MAGIC
     row["trailer_crc"] = zlib.crc32(trailer.tobytes())
     return [*sketch, body, trailer.tobytes()]
 
@@ -251,10 +266,14 @@ def _read_trailer(data: memoryview | bytes, file: str) -> tuple[int, int, Descri
     trailer["trailer_crc"] = 0
     if zlib.crc32(trailer.tobytes()) != trailer_crc:
         _refuse(file, "trailer", f"checksum {trailer_crc:08x}", f"{zlib.crc32(trailer.tobytes()):08x}")
-    if major != MAJOR:
+    if major not in (PAGED_MAJOR, MAJOR):
         advice = "upgrade coprlake to use it; until then the data file is scanned"
         raise CorruptSidecarError(
-            file, section="trailer", expected=f"version {MAJOR}", found=f"version {major}", advice=advice
+            file,
+            section="trailer",
+            expected=f"version {PAGED_MAJOR} or {MAJOR}",
+            found=f"version {major}",
+            advice=advice,
         )
     if sketch_bytes + description_bytes + size != len(data):
         _refuse(file, "trailer", f"a file of {sketch_bytes + description_bytes + size} bytes", f"{len(data)} bytes")

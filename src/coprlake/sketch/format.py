@@ -1,21 +1,25 @@
-"""The sketch file, format versions 1.0 and 1.1: the only place that knows the layout.
+"""The sketch file, format versions 1.0 to 1.2: the only place that knows the layout.
 
-One page of header, then the sections, then a footer. All numbers are little-endian; every section starts at a
-multiple of 64 bytes and is a multiple of 8 bytes long, so that the mapped file is one array of 64-bit words and
-opening it builds nothing. `docs/format/sketch.md` has the same layout as a table, and a test compares the two.
+A header, then the sections, then a footer. All numbers are little-endian; the header and every section are a multiple
+of 8 bytes long, so that the mapped file is one array of 64-bit words and opening it builds nothing.
+`docs/format/sketch.md` has the same layout as a table, and a test compares the two.
 
 The first 24 bytes (`PREFIX`) keep their place and meaning in all future versions, so that a damaged file can always be
 told from one that is too new.
 
 Format 1.1 stores no rank for a token whose list is its own (`coprlake.sketch.ranks`); a 1.0 file reads as a 1.1 file
 without own lists: its `own_list_count` is 0, which gives every section the layout of 1.0.
+
+Format 1.2 has no padding: the header is as long as its numbers, and each section starts where the one before it ends.
+In 1.0 and 1.1, the header takes a page and sections start at multiples of 64 bytes: several times what a few records
+need.
 """
 
 import zlib
 from dataclasses import dataclass
 from itertools import pairwise
 from os import PathLike
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -30,10 +34,14 @@ from coprlake.sketch.bbhash import LEVEL_LIMIT, RANK_BITS, RANK_WORDS
 MAGIC: Final = b"COPRSKT\n"
 FOOTER_MAGIC: Final = b"COPREND\n"
 MAJOR: Final = 1
-MINOR: Final = 1
+MINOR: Final = 2
+TIGHT_MINOR: Final = 2
+"""The first minor version without padding."""
 PAGE_BYTES: Final = 4096
+"""The most that a header takes, in any version; all of them take it before `TIGHT_MINOR`."""
 FOOTER_BYTES: Final = 16
 ALIGNMENT_BYTES: Final = 64
+"""Where sections started before `TIGHT_MINOR`."""
 
 RULES_VERSIONS: Final = {RuleSet.PAPER: 1, RuleSet.WINNOWED: 2}
 """The number of each rule set in the header. A change of rules, symbols or fingerprints needs a new rule set with a new
@@ -57,7 +65,6 @@ SECTIONS: Final = (
     "lists",  # the posting lists
 )
 
-SECTION: Final = np.dtype([("offset", "<u8"), ("size", "<u8"), ("crc", "<u4"), ("reserved", "<u4")])
 PREFIX: Final = np.dtype(
     [
         ("magic", "S8"),
@@ -68,27 +75,7 @@ PREFIX: Final = np.dtype(
         ("zero", "<u4"),
     ]
 )
-HEADER: Final = np.dtype(
-    [
-        *((name, PREFIX[name]) for name in PREFIX.names or ()),
-        ("file_bytes", "<u8"),
-        ("object_id", "V16"),
-        ("rules_version", "<u8"),
-        ("signature_bits", "<u8"),
-        ("token_count", "<u8"),
-        ("list_count", "<u8"),
-        ("posting_count", "<u8"),
-        ("level_count", "<u8"),
-        ("fallback_count", "<u8"),
-        ("sections", SECTION, (len(SECTIONS),)),
-        ("level_starts", "<u8", (LEVEL_LIMIT + 1,)),
-        ("own_list_count", "<u8"),  # since 1.1
-    ]
-)
-FOOTER: Final = np.dtype([("header_crc", "<u4"), ("zero", "<u4"), ("magic", "S8")])
-
-_PLAIN_FIELDS: Final = (
-    "file_bytes",
+_COUNTS: Final = (
     "rules_version",
     "signature_bits",
     "token_count",
@@ -96,17 +83,39 @@ _PLAIN_FIELDS: Final = (
     "posting_count",
     "level_count",
     "fallback_count",
-    "own_list_count",
 )
+_SHARED: Final = [
+    *((name, PREFIX[name]) for name in PREFIX.names or ()),
+    ("file_bytes", "<u8"),
+    ("object_id", "V16"),
+    *((name, "<u8") for name in _COUNTS),
+]
+SECTION: Final = np.dtype([("start", "<u4"), ("crc", "<u4")])
+"""A section since 1.2: the 64-bit word at which it starts. It ends where the next one starts."""
+HEADER: Final = np.dtype([*_SHARED, ("own_list_count", "<u8"), ("sections", SECTION, (len(SECTIONS) + 1,))])
+"""The header since 1.2; the level starts follow. The last row of the sections is their end."""
+
+PAGE_SECTION: Final = np.dtype([("offset", "<u8"), ("size", "<u8"), ("crc", "<u4"), ("reserved", "<u4")])
+PAGE_HEADER: Final = np.dtype(
+    [
+        *_SHARED,
+        ("sections", PAGE_SECTION, (len(SECTIONS),)),
+        ("level_starts", "<u8", (LEVEL_LIMIT + 1,)),
+        ("own_list_count", "<u8"),  # since 1.1
+    ]
+)
+"""The header in 1.0 and 1.1; zeros fill its page."""
+FOOTER: Final = np.dtype([("header_crc", "<u4"), ("zero", "<u4"), ("magic", "S8")])
+
 _REBUILD: Final = "the data is not affected: build the sketch again from its data file"
 _NO_SKETCH: Final = "this is not a complete sketch: check the path, or build the sketch again from its data file"
 _CRC_AT: Final = PREFIX.fields["header_crc"][1]  # type: ignore[index]
 
 
-def header_word(name: str) -> int:
+def header_word(name: str, layout: np.dtype[np.void] = HEADER) -> int:
     """The index of the 64-bit word that holds a header field."""
-    assert HEADER.fields is not None
-    offset = int(HEADER.fields[name][1])
+    assert layout.fields is not None
+    offset = int(layout.fields[name][1])
     assert offset % 8 == 0
     return offset // 8
 
@@ -116,6 +125,7 @@ class Header:
     """What a reader needs; every number has been checked against the file and against the others."""
 
     minor: int
+    header_bytes: int
     object_id: bytes
     rules_version: int
     signature_bits: int
@@ -136,14 +146,24 @@ def crc_of(data: bytes) -> int:
     return zlib.crc32(data)
 
 
-def _header_crc(page: bytes) -> int:
-    """The checksum of the whole page, with zeros in place of the checksum itself."""
-    return crc_of(page[:_CRC_AT] + bytes(4) + page[_CRC_AT + 4 :])
+def _header_crc(header: bytes) -> int:
+    """The checksum of a whole header, with zeros in place of the checksum itself."""
+    return crc_of(header[:_CRC_AT] + bytes(4) + header[_CRC_AT + 4 :])
 
 
-def aligned(offset: int) -> int:
-    """The next offset at which a section may start."""
-    return -(-offset // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+def section_start(end: int, minor: int) -> int:
+    """Where the section starts that follows the byte `end`."""
+    return end if minor >= TIGHT_MINOR else -(-end // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+
+
+def header_size(minor: int, level_count: int) -> int:
+    """The size of a header in bytes."""
+    return HEADER.itemsize + 8 * (level_count + 1) if minor >= TIGHT_MINOR else PAGE_BYTES
+
+
+def minor_of(sketch: bytes) -> int:
+    """The minor version of a sketch that starts with these bytes."""
+    return int(np.frombuffer(sketch, PREFIX, 1)[0]["minor"])
 
 
 def rules_of_version(number: int) -> RuleSet:
@@ -154,34 +174,45 @@ def rules_of_version(number: int) -> RuleSet:
 def minor_for(rules: RuleSet) -> int:
     """The minor version in which a sketch with tokens by these rules is written.
 
-    Readers of 1.0 accept any minor version. They reject 1.1 because they do not know its token rules, so the paper's
-    rules, which they do know, are never written in 1.1.
+    Readers of 1.0 accept any minor version. They reject later ones because they do not know their token rules, so the
+    paper's rules, which they do know, are always written in 1.0.
     """
     return 0 if rules is RuleSet.PAPER else MINOR
 
 
 def assemble(
-    rules: RuleSet, counts: dict[str, int], level_starts: U64Array, sections: dict[str, U64Array], object_id: bytes
+    rules: RuleSet,
+    minor: int,
+    counts: dict[str, int],
+    level_starts: U64Array,
+    sections: dict[str, U64Array],
+    object_id: bytes,
 ) -> list[bytes]:
     """The pieces of a whole file, in order, from its sections and the header's numbers."""
-    minor = minor_for(rules)
-    header = np.zeros(1, HEADER)[0]
-    offset = PAGE_BYTES
+    header_bytes = header_size(minor, len(level_starts) - 1)
+    end = header_bytes
     pieces: list[bytes] = []
-    for row, name in zip(header["sections"], SECTIONS, strict=True):
+    rows: list[tuple[int, int, int]] = []
+    for name in SECTIONS:
         body = sections[name].astype("<u8", copy=False).tobytes()
-        padding = aligned(offset) - offset
-        row["offset"], row["size"], row["crc"] = offset + padding, len(body), crc_of(body)
-        pieces += [bytes(padding), body]
-        offset += padding + len(body)
-    header["magic"], header["major"], header["minor"], header["header_bytes"] = MAGIC, MAJOR, minor, PAGE_BYTES
-    header["file_bytes"] = offset + FOOTER_BYTES
+        start = section_start(end, minor)
+        pieces += [bytes(start - end), body]
+        rows.append((start, len(body), crc_of(body)))
+        end = start + len(body)
+    header = np.zeros(1, HEADER if minor >= TIGHT_MINOR else PAGE_HEADER)[0]
+    header["magic"], header["major"], header["minor"], header["header_bytes"] = MAGIC, MAJOR, minor, header_bytes
+    header["file_bytes"] = end + FOOTER_BYTES
     header["object_id"] = object_id
     header["rules_version"] = RULES_VERSIONS[rules]
     for name, number in counts.items():
         header[name] = number
-    header["level_starts"][: len(level_starts)] = level_starts
-    page = header.tobytes().ljust(PAGE_BYTES, b"\0")
+    if minor >= TIGHT_MINOR:
+        header["sections"] = [*((start // 8, crc) for start, _, crc in rows), (end // 8, 0)]
+        page = header.tobytes() + level_starts.astype("<u8", copy=False).tobytes()
+    else:
+        header["sections"] = [(*row, 0) for row in rows]
+        header["level_starts"][: len(level_starts)] = level_starts
+        page = header.tobytes().ljust(PAGE_BYTES, b"\0")
     crc = _header_crc(page)
     page = page[:_CRC_AT] + crc.to_bytes(4, "little") + page[_CRC_AT + 4 :]
     footer = np.array((crc, 0, FOOTER_MAGIC), FOOTER).tobytes()
@@ -189,25 +220,27 @@ def assemble(
 
 
 def read_header(page: bytes, file_bytes: int, file: str | PathLike[str]) -> Header:
-    """Check and parse a file's first page; every open does this cheap check.
+    """Check and parse the header in a file's first page; every open does this cheap check.
 
     Raises:
-        CorruptSketchError: the page contradicts itself, its checksum or the file's size.
-        SketchTooNewError: the page is sound, but has a later format or rule set.
-        SketchTooOldError: the page is sound, but has a format that is no longer supported.
+        CorruptSketchError: the header contradicts itself, its checksum or the file's size.
+        SketchTooNewError: the header is sound, but has a later format or rule set.
+        SketchTooOldError: the header is sound, but has a format that is no longer supported.
     """
-    if len(page) < PAGE_BYTES or file_bytes < PAGE_BYTES + FOOTER_BYTES:
-        _refuse(file, "header", f"at least {PAGE_BYTES + FOOTER_BYTES} bytes", f"{file_bytes} bytes", _NO_SKETCH)
+    if file_bytes < PREFIX.itemsize + FOOTER_BYTES:
+        least = PREFIX.itemsize + FOOTER_BYTES
+        _refuse(file, "header", f"at least {least} bytes", f"{file_bytes} bytes", _NO_SKETCH)
     magic, major, minor, header_bytes, stated_crc, _ = np.frombuffer(page, PREFIX, 1)[0].item()
     if magic != MAGIC:
         _refuse(file, "header", f"magic {MAGIC!r}", repr(page[:8]), _NO_SKETCH)
-    crc = _header_crc(page)
+    most = min(len(page), file_bytes - FOOTER_BYTES)
+    if not PREFIX.itemsize <= header_bytes <= most:
+        _refuse(file, "header", f"{PREFIX.itemsize} to {most} bytes", f"{header_bytes} bytes", _NO_SKETCH)
+    crc = _header_crc(page[:header_bytes])
     if crc != stated_crc:
         _refuse(file, "header", f"checksum {stated_crc:08x}", f"{crc:08x}")
     _check_version(major, minor, file)
-    if header_bytes != PAGE_BYTES:
-        _refuse(file, "header", f"a header of {PAGE_BYTES} bytes", f"{header_bytes} bytes")
-    values = dict(zip(HEADER.names or (), np.frombuffer(page, HEADER, 1)[0].item(), strict=True))
+    values = _header_values(page[:header_bytes], minor, file)
     if values["rules_version"] > NEWEST_RULES_VERSION:
         raise SketchTooNewError(
             file,
@@ -216,18 +249,36 @@ def read_header(page: bytes, file_bytes: int, file: str | PathLike[str]) -> Head
             found=f"rules {values['rules_version']}",
             advice="upgrade coprlake to read it",
         )
-    rows = values["sections"].tolist()
     header = Header(
         minor=minor,
-        sections={name: (offset, size, crc) for name, (offset, size, crc, _) in zip(SECTIONS, rows, strict=True)},
-        level_starts=tuple(values["level_starts"].tolist()),
+        header_bytes=header_bytes,
         crc=stated_crc,
         object_id=bytes(values["object_id"]),
-        **{name: values[name] for name in _PLAIN_FIELDS},
+        **{name: values[name] for name in (*_COUNTS, "file_bytes", "own_list_count", "sections", "level_starts")},
     )
     _check_numbers(header, file_bytes, file)
     _check_sections(header, file)
     return header
+
+
+def _header_values(header: bytes, minor: int, file: str | PathLike[str]) -> dict[str, Any]:
+    """The numbers of a header in either layout, with places and sizes of sections in bytes."""
+    layout = HEADER if minor >= TIGHT_MINOR else PAGE_HEADER
+    values: dict[str, Any] = {"level_count": 0}
+    if len(header) >= layout.itemsize:
+        values = dict(zip(layout.names or (), np.frombuffer(header, layout, 1)[0].item(), strict=True))
+    expected = header_size(minor, min(values["level_count"], LEVEL_LIMIT))
+    if len(header) != expected:
+        _refuse(file, "header", f"a header of {expected} bytes", f"{len(header)} bytes")
+    rows = values["sections"].tolist()
+    if minor >= TIGHT_MINOR:
+        spans = [(8 * start, 8 * (end - start), crc) for (start, crc), (end, _) in pairwise(rows)]
+        values["level_starts"] = np.frombuffer(header, "<u8", offset=layout.itemsize)
+    else:
+        spans = [(offset, size, crc) for offset, size, crc, _ in rows]
+    values["sections"] = dict(zip(SECTIONS, spans, strict=True))
+    values["level_starts"] = tuple(values["level_starts"].tolist())
+    return values
 
 
 def _check_version(major: int, minor: int, file: str | PathLike[str]) -> None:
@@ -286,20 +337,25 @@ def section_sizes(header: Header) -> dict[str, tuple[int, int]]:
         "fallback": words_for(32 * header.fallback_count),
         "signatures": words_for(header.signature_bits * header.token_count),
         "width_samples": sample_words(header.token_count, words["ranks"], words["width_codes"], header.own_list_count),
-        "width_table": TABLE_SIZE // 4,
+        "width_table": _table_words(words["width_table"], header.minor),
         "list_offsets": words_for(-(-header.list_count // LIST_INTERVAL) * position_width(words["lists"])),
     }
     return {name: (8 * exact_words[name],) * 2 if name in exact_words else anything for name in SECTIONS}
 
 
+def _table_words(words: int, minor: int) -> int:
+    """How many words a table of codes has that has about so many: a power of two since 1.2."""
+    most = TABLE_SIZE // 4
+    return min(1 << (words - 1).bit_length(), most) if minor >= TIGHT_MINOR and words else most
+
+
 def _check_sections(header: Header, file: str | PathLike[str]) -> None:
-    end = PAGE_BYTES
+    end = header.header_bytes
     for name in SECTIONS:
         offset, size, _ = header.sections[name]
-        if offset != aligned(end) or offset + size > header.file_bytes - FOOTER_BYTES or size % 8:
-            _refuse(
-                file, name, f"whole words from byte {aligned(end)} on, inside the file", f"{size} bytes at {offset}"
-            )
+        start = section_start(end, header.minor)
+        if offset != start or size < 0 or offset + size > header.file_bytes - FOOTER_BYTES or size % 8:
+            _refuse(file, name, f"whole words from byte {start} on, inside the file", f"{size} bytes at {offset}")
         end = offset + size
     if end != header.file_bytes - FOOTER_BYTES:
         _refuse(file, "footer", f"at byte {end}", f"at byte {header.file_bytes - FOOTER_BYTES}")

@@ -26,12 +26,15 @@ from coprlake.kernel import (
 from coprlake.sketch import interpolative
 from coprlake.sketch.algebra import TokenProgram, is_conjunction, may_match
 from coprlake.sketch.asking import Sketch, as_fingerprints
-from coprlake.sketch.bbhash import LEVEL_LIMIT, PerfectHash, find_index
+from coprlake.sketch.bbhash import PerfectHash, find_index
 from coprlake.sketch.format import (
     FOOTER_BYTES,
+    HEADER,
     LIST_INTERVAL,
     PAGE_BYTES,
+    PAGE_HEADER,
     SECTIONS,
+    TIGHT_MINOR,
     Header,
     check_footer,
     crc_of,
@@ -59,24 +62,56 @@ _POSTING_COUNT_AT: Final = header_word("posting_count")
 _LEVEL_COUNT_AT: Final = header_word("level_count")
 _FALLBACK_COUNT_AT: Final = header_word("fallback_count")
 _SECTIONS_AT: Final = header_word("sections")
-_LEVEL_STARTS_AT: Final = header_word("level_starts")
+_LEVEL_STARTS_AT: Final = HEADER.itemsize // 8
 _OWN_LIST_COUNT_AT: Final = header_word("own_list_count")
+_PAGE_SECTIONS_AT: Final = header_word("sections", PAGE_HEADER)
+_PAGE_LEVEL_STARTS_AT: Final = header_word("level_starts", PAGE_HEADER)
+_PAGE_OWN_LIST_COUNT_AT: Final = header_word("own_list_count", PAGE_HEADER)
 (
     _LEVELS, _LEVEL_RANKS, _FALLBACK, _SIGNATURES, _WIDTH_SAMPLES, _WIDTH_CODES, _WIDTH_TABLE, _RANKS,
     _LIST_OFFSETS, _LISTS,
 ) = range(len(SECTIONS))  # fmt: skip
 
 
+@kernel
+def _is_tight(words: U64Array) -> bool:
+    """Whether the header has the layout of format 1.2; the minor version is bits 16 to 31 of the second word."""
+    return i64((words[1] >> np.uint64(16)) & np.uint64(0xFFFF)) >= TIGHT_MINOR
+
+
+@kernel
+def _section_span(words: U64Array, number: int) -> tuple[int, int]:
+    """The first word of a section, and the first behind it; its place was checked when the file was opened."""
+    if _is_tight(words):
+        at = _SECTIONS_AT + number
+        return i64(words[at] & np.uint64(0xFFFFFFFF)), i64(words[at + 1] & np.uint64(0xFFFFFFFF))
+    at = _PAGE_SECTIONS_AT + 3 * number
+    first = i64(words[at]) >> 3
+    return first, first + (i64(words[at + 1]) >> 3)
+
+
+@kernel
+def _level_starts_at(words: U64Array) -> int:
+    return _LEVEL_STARTS_AT if _is_tight(words) else _PAGE_LEVEL_STARTS_AT
+
+
+@kernel
+def _own_list_count(words: U64Array) -> int:
+    """The number of own lists; 0 in format 1.0, which does not mark them."""
+    return i64(words[_OWN_LIST_COUNT_AT if _is_tight(words) else _PAGE_OWN_LIST_COUNT_AT])
+
+
 @view_kernel
 def _section(words: U64Array, number: int) -> U64Array:
-    """The words of a section; its place was checked when the file was opened."""
-    first = i64(words[_SECTIONS_AT + 3 * number]) >> 3
-    return words[first : first + (i64(words[_SECTIONS_AT + 3 * number + 1]) >> 3)]
+    """The words of a section."""
+    first, end = _section_span(words, number)
+    return words[first:end]
 
 
 @view_kernel
 def _perfect_hash(words: U64Array) -> PerfectHash:
-    level_starts = words[_LEVEL_STARTS_AT : _LEVEL_STARTS_AT + LEVEL_LIMIT + 1]
+    at = _level_starts_at(words)
+    level_starts = words[at : at + i64(words[_LEVEL_COUNT_AT]) + 1]
     return PerfectHash(
         level_starts, _section(words, _LEVELS), _section(words, _LEVEL_RANKS), _section(words, _FALLBACK)
     )
@@ -88,14 +123,14 @@ def _prefix_sums(words: U64Array) -> PrefixSums:
         _section(words, _WIDTH_SAMPLES),
         _section(words, _WIDTH_CODES),
         _section(words, _WIDTH_TABLE),
-        i64(words[_OWN_LIST_COUNT_AT]),
+        _own_list_count(words),
     )
 
 
 @kernel
 def _first_own(words: U64Array) -> int:
     """The first rank of an own list; the number of lists in format 1.0, which does not mark own lists."""
-    return i64(words[_LIST_COUNT_AT]) - i64(words[_OWN_LIST_COUNT_AT])
+    return i64(words[_LIST_COUNT_AT]) - _own_list_count(words)
 
 
 @kernel
@@ -378,7 +413,7 @@ class SealedSketch(Sketch):
             found = crc_of(bytes(self._data[offset : offset + size]))
             if found != crc:
                 self._refuse(name, f"checksum {crc:08x}", f"{found:08x}")
-        end = PAGE_BYTES
+        end = self.header.header_bytes
         for name, (offset, size, _) in self.header.sections.items():
             if any(self._data[end:offset]):
                 self._refuse(name, "zeros in front", "other bytes")

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from coprlake.bits.prefix_code import shortest_table
 from coprlake.bits.sequence import position_width, words_for, write_bits
 from coprlake.config import FULL_SIGNATURE_BITS, RULES, SIGNATURE_BITS, RuleSet
 from coprlake.errors import NotFoundError, UsageError
@@ -15,7 +16,7 @@ from coprlake.files import sync_path, written_aside
 from coprlake.kernel import I64Array, U16Array, U32Array, U64Array, i64, kernel, long_kernel
 from coprlake.sketch import interpolative
 from coprlake.sketch.bbhash import PerfectHash, build_perfect_hash
-from coprlake.sketch.format import LIST_INTERVAL, assemble, minor_for
+from coprlake.sketch.format import LIST_INTERVAL, TIGHT_MINOR, assemble, minor_for
 from coprlake.sketch.mutable import MutableSketch
 from coprlake.sketch.posting_lists import COUNT, HASH, NEXT_LIST, TOKENS, Lists
 from coprlake.sketch.posting_lists import decode as decode_list
@@ -224,15 +225,16 @@ def encode(
         signature_bits: 1 to 32; one absent token in ``2 ** signature_bits`` is taken for a present one.
         object_id: 16 bytes that the owner can tell this file by, such as the id of the data file it belongs to.
         rules: the token rules that made the fingerprints. Those of the paper are written in format 1.0, as they always
-            were; others in format 1.1.
+            were; others in format 1.2.
     """
     _check_options(signature_bits, object_id)
     rules = rule_set(rules)
+    minor = minor_for(rules)
     watch = _Stopwatch()
     fingerprints = np.zeros(sketch.token_count, np.uint32)
     values = np.zeros(sketch.token_count, np.uint32)
     _collect(sketch.parts.entries, fingerprints, values)
-    ranking = rank_lists(sketch, values, own_apart=minor_for(rules) > 0)
+    ranking = rank_lists(sketch, values, own_apart=minor > 0)
     watch.lap("rank lists")
     function, indexes = build_perfect_hash(fingerprints)
     watch.lap("perfect hash")
@@ -253,13 +255,13 @@ def encode(
         "signatures": signatures,
         "width_samples": sums.samples,
         "width_codes": sums.codes,
-        "width_table": sums.table,
+        "width_table": shortest_table(sums.table) if minor >= TIGHT_MINOR else sums.table,
         "ranks": rank_bits,
         "list_offsets": samples,
         "lists": list_bits,
     }
     counts = {"signature_bits": signature_bits} | _counts(sketch, ranking, function)
-    pieces = assemble(rules, counts, function.level_starts, sections, object_id)
+    pieces = assemble(rules, minor, counts, function.level_starts, sections, object_id)
     watch.lap("assemble")
     sizes = {name: section.nbytes for name, section in sections.items()}
     sizes["header, footer, padding"] = sum(map(len, pieces)) - sum(sizes.values())

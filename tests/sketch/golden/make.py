@@ -7,6 +7,7 @@ script wrote then. `expected` is what the files have to answer for ever.
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 
@@ -27,18 +28,20 @@ class Content(NamedTuple):
 
 
 class Golden(NamedTuple):
-    """A file, the token rules that stand in it, and what it holds."""
+    """A file, the token rules that stand in it, its minor version, and what it holds."""
 
     file: Path
     rules: RuleSet
+    minor: int
     content: Content
 
 
 SMALL = Content(40, 5)
 OF_SEVERAL_SAMPLES = Content(300, 12)  # more tokens than one sample of the widths spans, most with lists of their own
 FILES = {
-    "1.0": Golden(Path(__file__).with_name("sketch-1.0.copr"), RuleSet.PAPER, SMALL),
-    "1.1": Golden(Path(__file__).with_name("sketch-1.1.copr"), RuleSet.WINNOWED, OF_SEVERAL_SAMPLES),
+    "1.0": Golden(Path(__file__).with_name("sketch-1.0.copr"), RuleSet.PAPER, 0, SMALL),
+    "1.1": Golden(Path(__file__).with_name("sketch-1.1.copr"), RuleSet.WINNOWED, 1, OF_SEVERAL_SAMPLES),
+    "1.2": Golden(Path(__file__).with_name("sketch-1.2.copr"), RuleSet.WINNOWED, 2, OF_SEVERAL_SAMPLES),
 }
 
 
@@ -54,15 +57,18 @@ def expected(content: Content = SMALL) -> dict[int, set[int]]:
     return postings_of | {fingerprint(word): postings for word, postings in words.items()}
 
 
-def make(rules: RuleSet, content: Content = SMALL) -> bytes:
-    """The bytes of a golden sketch."""
+def make(version: str, content: Content | None = None) -> bytes:
+    """The bytes of a sketch of any version, also of those that are no longer written; by default the golden one."""
+    golden = FILES[version]
+    content = content or golden.content
     sketch = MutableSketch()
     for posting in range(content.postings):
         tokens = [token for token, postings in expected(content).items() if posting in postings]
         sketch.insert(np.array(tokens, np.uint32), posting)
-    return b"".join(encode(sketch, signature_bits=SIGNATURE_BITS, object_id=OBJECT_ID, rules=rules)[0])
+    with patch("coprlake.sketch.sealing.minor_for", return_value=golden.minor):
+        return b"".join(encode(sketch, signature_bits=SIGNATURE_BITS, object_id=OBJECT_ID, rules=golden.rules)[0])
 
 
 if __name__ == "__main__":
-    for golden in FILES.values():
-        golden.file.write_bytes(make(golden.rules, golden.content))
+    for name, golden in FILES.items():
+        golden.file.write_bytes(make(name))

@@ -2,7 +2,9 @@
 
 To be run once for every build whose files differ from those of the build before, never over what is there: the archives
 of a version show for ever what that version wrote, and every later build must read, search, extend, optimize and verify
-them. Each archive holds a folder ``table`` and ``expected.jsonl``, the records that are in it.
+them. A letter behind the version names a later build of the same version whose files differ: 0.2.0-b has tokens of any
+value with those of the content, 0.2.0-c sketches of format 1.2. Each archive holds a folder ``table`` and
+``expected.jsonl``, the records that are in it.
 """
 
 import io

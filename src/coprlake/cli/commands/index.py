@@ -59,10 +59,11 @@ def index(
     elif not report.indexed and not report.problems:
         note(f"nothing to do: {figures.amount(report.skipped, 'segment')}, all indexed; --rebuild indexes them again")
     else:
+        share = figures.share_of_raw(report.index_bytes, report.raw_bytes)
         click.echo(
             f"indexed {figures.amount(report.indexed, 'segment')} in {figures.seconds(report.seconds)}: "
-            f"{figures.size(report.index_bytes)} for {figures.size(report.raw_bytes)} of text "
-            f"({figures.percent(report.index_bytes, report.raw_bytes)}); {report.skipped:,} had one already"
+            f"{figures.size(report.index_bytes)} for {figures.size(report.raw_bytes)} of text"
+            f"{f' ({share})' if share else ''}; {report.skipped:,} had one already"
         )
     if not as_json:
         warn_each(report.problems)

@@ -46,7 +46,7 @@ def info(table: str, segments: bool, as_json: bool) -> None:
 
 def _description(found: "TableInfo") -> str:
     def of_raw(count: int) -> str:
-        return f"{figures.size(count):>9}  {figures.percent(count, found.raw_bytes):>7} of raw"
+        return figures.of_raw(count, found.raw_bytes)
 
     rows = [
         ("table", f"{found.uri} (version {found.version:,})"),

@@ -12,6 +12,8 @@ for _power, _letter in enumerate("KMGT", 1):
     _UNITS |= {_letter: 1000**_power, f"{_letter}B": 1000**_power, f"{_letter}IB": 1024**_power}
 
 _UNLIMITED = 1 << 20
+_LEAST_FOR_SHARE = 1_000_000
+"""From this many bytes of raw text on, sizes are also given in percent of it."""
 
 
 def parse_size(value: str | int) -> int:
@@ -46,6 +48,17 @@ def percent(part: float, whole: float) -> str:
     if 0 < share < 0.005:
         return "< 0.01 %"
     return f"{share:.0f} %" if share >= 100 or share == 0 else f"{share:.1f} %" if share >= 10 else f"{share:.2f} %"
+
+
+def share_of_raw(count: float, raw_bytes: float) -> str:
+    """``2.73 %``; nothing if there is so little raw text that it would mislead: each file has a fixed cost."""
+    return percent(count, raw_bytes) if raw_bytes >= _LEAST_FOR_SHARE else ""
+
+
+def of_raw(count: float, raw_bytes: float) -> str:
+    """``  12.3 MB   2.73 % of raw``, or only the size, see `share_of_raw`."""
+    share = share_of_raw(count, raw_bytes)
+    return f"{size(count):>9}" + (f"  {share:>7} of raw" if share else "")
 
 
 def amount(count: int, one: str, many: str | None = None) -> str:

@@ -113,7 +113,7 @@ def print_summary(ingested: Ingested, report: "IntakeReport", *, is_quiet: bool 
     ]
     if not ingested.is_dry_run:
         rows += [
-            (name, f"{figures.size(size):>9}  {figures.percent(size, raw):>7} of raw")
+            (name, figures.of_raw(size, raw))
             for name, size in (("data files", ingested.data_bytes), ("index", ingested.index_bytes))
         ]
     rows.append(("time", f"{figures.seconds(spent)}, {figures.rate(raw, spent)}"))

@@ -4,6 +4,7 @@ import json
 import random
 import zlib
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,19 @@ from coprlake.segment.checksum import checksum
 from coprlake.segment.sealed import SealedSegment, SegmentEntry
 from coprlake.segment.sidecar import TRAILER, sidecar_name
 from coprlake.sketch.algebra import TokenProgram, compile_all_tokens, compile_expression
-from coprlake.sketch.format import FOOTER, FOOTER_BYTES, HEADER, PAGE_BYTES, PREFIX, SECTIONS
+from coprlake.sketch.format import (
+    FOOTER,
+    FOOTER_BYTES,
+    HEADER,
+    PAGE_BYTES,
+    PAGE_HEADER,
+    PAGE_SECTION,
+    PREFIX,
+    SECTION,
+    SECTIONS,
+    TIGHT_MINOR,
+    minor_of,
+)
 from coprlake.sketch.immutable import SealedSketch, may_match_any
 from coprlake.sketch.merge import add_sealed
 from coprlake.sketch.mutable import MutableSketch
@@ -27,40 +40,57 @@ from coprlake.sketch.sealing import encode
 from coprlake.testing.torture.hostile_bytes.hostile import Case, Kind, small_table
 from coprlake.testing.torture.hostile_bytes.mutating import Edit, edited, random_edits
 
-_FIELDS: Final = [name for name in HEADER.names or () if name not in (PREFIX.names or ()) and name != "object_id"]
+_FIELDS: Final = [name for name in PAGE_HEADER.names or () if name not in (PREFIX.names or ()) and name != "object_id"]
 _ODD: Final = (0, 1, 2, 3, 7, 8, 31, 32, 33, 63, 64, 65, 255, 4096, 65535, 65536, 1 << 31, (1 << 32) - 1, 1 << 62)
+
+
+def _header_bytes(data: bytes) -> int:
+    """Where the sections of a sketch start, as its header says."""
+    return int(np.frombuffer(data, PREFIX, 1)[0]["header_bytes"])
+
+
+def _layout(data: bytes) -> np.dtype[np.void]:
+    return HEADER if minor_of(data) >= TIGHT_MINOR else PAGE_HEADER
 
 
 def with_checksums(data: bytes) -> bytes:
     """Give a sketch valid checksums in header, sections and footer, whatever else is wrong with it."""
-    if len(data) < PAGE_BYTES + FOOTER_BYTES:
+    if len(data) < PREFIX.itemsize + FOOTER_BYTES:
         return data
-    page = np.frombuffer(data[: HEADER.itemsize], HEADER).copy()
+    layout, header_bytes = _layout(data), _header_bytes(data)
+    if not layout.itemsize <= header_bytes <= min(PAGE_BYTES, len(data) - FOOTER_BYTES):
+        return data
+    page = np.frombuffer(data[: layout.itemsize], layout).copy()
     row = page[0]
-    for section in row["sections"]:
-        offset, size = int(section["offset"]), int(section["size"])
-        if offset + size <= len(data):
-            section["crc"] = zlib.crc32(data[offset : offset + size])
+    if layout is HEADER:
+        spans = [(8 * int(one["start"]), 8 * int(end["start"])) for one, end in pairwise(row["sections"])]
+    else:
+        spans = [(int(one["offset"]), int(one["offset"]) + int(one["size"])) for one in row["sections"]]
+    for section, (first, end) in zip(row["sections"], spans, strict=False):
+        if first <= end <= len(data):
+            section["crc"] = zlib.crc32(data[first:end])
     row["header_crc"] = 0
-    head = page.tobytes() + data[HEADER.itemsize : PAGE_BYTES]
-    crc = zlib.crc32(head)
+    crc = zlib.crc32(page.tobytes() + data[layout.itemsize : header_bytes])
     row["header_crc"] = crc
     footer = np.array((crc, 0, b"COPREND\n"), FOOTER).tobytes()
-    return page.tobytes() + data[HEADER.itemsize : -FOOTER_BYTES] + footer
+    return page.tobytes() + data[layout.itemsize : -FOOTER_BYTES] + footer
 
 
 def _field_edit(chance: random.Random, data: bytes) -> Edit:
     """Set a header field to another number: an unusual one, or one close to its own."""
+    layout = _layout(data)
+    assert layout.fields is not None
     name = chance.choice(_FIELDS)
-    assert HEADER.fields is not None
-    offset = int(HEADER.fields[name][1])
-    if name == "sections":
-        offset += 24 * chance.randrange(len(SECTIONS)) + 8 * chance.randrange(2)
+    offset, size = int(layout.fields[name][1]) if name in layout.fields else layout.itemsize, 8
+    if name == "sections" and layout is HEADER:
+        offset, size = offset + SECTION.itemsize * chance.randrange(len(SECTIONS) + 1), 4
+    elif name == "sections":
+        offset += PAGE_SECTION.itemsize * chance.randrange(len(SECTIONS)) + 8 * chance.randrange(2)
     elif name == "level_starts":
         offset += 8 * chance.randrange(6)
-    own = int.from_bytes(data[offset : offset + 8], "little")
-    number = chance.choice((*_ODD, own + 1, own - 1, own + 8, own - 8, own + 64, own * 2, own // 2)) % (1 << 64)
-    return Edit(offset, 8, number.to_bytes(8, "little"))
+    own = int.from_bytes(data[offset : offset + size], "little")
+    number = chance.choice((*_ODD, own + 1, own - 1, own + 8, own - 8, own + 64, own * 2, own // 2))
+    return Edit(offset, size, (number % (1 << 8 * size)).to_bytes(size, "little"))
 
 
 def sketch_edits(chance: random.Random, data: bytes, others: Sequence[bytes], *, keeps_size: bool) -> list[Edit]:
@@ -70,7 +100,8 @@ def sketch_edits(chance: random.Random, data: bytes, others: Sequence[bytes], *,
     edits = random_edits(chance, data, others)
     if not keeps_size:
         return edits
-    places = [PAGE_BYTES + chance.randrange(len(data) - PAGE_BYTES) for _ in edits]
+    first = _header_bytes(data)
+    places = [first + chance.randrange(len(data) - first) for _ in edits]
     return [Edit(at, len(edit.data), edit.data[: len(data) - at]) for at, edit in zip(places, edits, strict=True)]
 
 
@@ -173,7 +204,7 @@ def joined_sidecar(sketch: bytes, description: bytes) -> bytes:
     row["sketch_checksum"] = checksum(words)
     row["sketch_bytes"], row["description_bytes"] = len(sketch), len(description)
     row["description_crc"] = zlib.crc32(description)
-    row["major"], row["minor"], row["magic"] = 1, 0, b"COPRSIDE"
+    row["major"], row["minor"], row["magic"] = 2, 0, b"COPRSIDE"
     row["trailer_crc"] = zlib.crc32(trailer.tobytes())
     return sketch + description + trailer.tobytes()
 
