@@ -331,7 +331,7 @@ def test_a_job_that_fails_commits_nothing_and_says_why(spark: SparkSession, tmp_
     known = {segment.name for segment in table.snapshot().segments}
     assert {name for name in data_files(tmp_path / "table") if name.endswith(".parquet")} == known
     blocked.unlink(missing_ok=True)
-    assert lake.ingest(spark, inputs, table).row_count == 40
+    assert lake.ingest(spark, inputs, table).row_count == 20, "the first file is known"
 
 
 # --- progress ---
