@@ -1,6 +1,7 @@
 """Settings for all tests: seeded, strict about warnings with and without the JIT, and in this process."""
 
 import os
+import uuid
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -8,6 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 from numba import config
+from pyarrow import fs
+
+from tests.s3_server import s3_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,3 +48,21 @@ def spark() -> "Iterator[SparkSession]":
 
     with lake.session(MASTER, CONFS, quiet=True) as session:
         yield session
+
+
+@pytest.fixture(scope="session")
+def s3_environment(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[dict[str, str]]":
+    """One S3 server for all tests that ask for it: the environment by which clients find it."""
+    with s3_server(tmp_path_factory.mktemp("s3")) as environment:
+        yield environment
+
+
+@pytest.fixture
+def bucket(s3_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a new, empty bucket, which this process and those that it starts can reach."""
+    for name, value in s3_environment.items():
+        monkeypatch.setenv(name, value)
+    name = f"tests-{uuid.uuid4().hex}"
+    filesystem, _ = fs.FileSystem.from_uri(f"s3://{name}?allow_bucket_creation=true")
+    filesystem.create_dir(name)
+    return f"s3://{name}"
