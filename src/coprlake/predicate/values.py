@@ -3,6 +3,7 @@
 import math
 import re
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
@@ -16,7 +17,8 @@ NUMBER: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _NUMBER = re.compile(NUMBER)
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
 _MOST_WRITTEN_OUT: Final = 1e22
-"""No program writes more digits of a whole number than that."""
+_LEAST_WRITTEN_OUT: Final = 1e-22
+"""Beyond these, programs write a number with an exponent."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -44,6 +46,8 @@ def spellings(number: int | float) -> tuple[str, ...]:
         found += [repr(nearest), str(pa.scalar(nearest).cast(pa.string()))]
         if nearest.is_integer() and abs(nearest) < _MOST_WRITTEN_OUT:
             found += [str(int(nearest)), f"{int(nearest)}.0"]
+        elif _LEAST_WRITTEN_OUT < abs(nearest) < 1:
+            found.append(f"{Decimal(repr(nearest)):f}")
     return tuple(dict.fromkeys(found))
 
 

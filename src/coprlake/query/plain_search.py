@@ -35,6 +35,7 @@ from coprlake.predicate.predicates import (
     Regex,
     Value,
 )
+from coprlake.predicate.values import float_of, number_of, spellings
 from coprlake.query.doubts import known_fields, warn_caller
 from coprlake.query.planning import View
 from coprlake.records import CONTENT, LOGLEVEL
@@ -106,7 +107,7 @@ def predicate_for(sought: Predicate | str, view: Callable[[], View]) -> Predicat
         return sought
     if not isinstance(sought, str):
         raise UsageError(f"expected a predicate or a text to search for, found {sought!r}")
-    if _WORD.fullmatch(sought):
+    if _WORD.fullmatch(sought) and not _NUMBER.fullmatch(sought):
         return Contains(sought, ANY_VALUE)
     found = plain_search(sought, lambda: fields_of(view()))
     warn_caller(found.notes)
@@ -149,6 +150,22 @@ def typed_value(text: str) -> Value:
         except ValueError:
             return text
     return text
+
+
+def other_spellings(text: str) -> tuple[str, ...]:
+    """How else a number is spelled that a record may have with an exponent, such as 1e+10; none for other texts.
+
+    A number that is stored as 1.5e-7 may have been written 0.00000015, and so may the one that is looked for.
+    """
+    if not _NUMBER.fullmatch(text):
+        return ()
+    number = number_of(text)
+    assert number is not None
+    nearest = float_of(number)
+    texts = dict.fromkeys((*spellings(number), *(spellings(nearest) if nearest == number else ())))
+    if not any("e" in other for other in (text.lower(), *texts)):
+        return ()
+    return tuple(other for other in texts if text not in other)
 
 
 def level_names(level: str) -> list[str]:
@@ -217,7 +234,10 @@ class _Reader:
         if own == [STAR]:
             return Contains("", field, self._case_sensitive)
         if len(own) == 1:
-            return Contains(cast("str", own[0]), field, self._case_sensitive)
+            text = cast("str", own[0])
+            found = Contains(text, field, self._case_sensitive)
+            numbers = other_spellings(text) if field == ANY_VALUE and len(parts) == 1 else ()
+            return Or((found, OneOf(ANY_VALUE, numbers))) if numbers else found
         return Regex(_pattern(tuple(own), "[^\\n\\r]*?"), field, self._case_sensitive)
 
     def _condition(self, field: str, name: str, value: Sought) -> Predicate:

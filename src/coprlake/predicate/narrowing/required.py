@@ -5,8 +5,10 @@ cannot be pruned is reported in words, for a user who wonders why a search reads
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
+
+import pyarrow as pa
 
 from coprlake.config import RuleSet
 from coprlake.kernel import U32Array
@@ -42,7 +44,7 @@ from coprlake.predicate.predicates import (
     Value,
     Wildcard,
 )
-from coprlake.predicate.values import text_of
+from coprlake.predicate.values import float_of, number_of, spellings, text_of
 from coprlake.records import ATTRIBUTES, CONTENT, DAY
 from coprlake.sketch import algebra
 from coprlake.sketch.algebra import ANYTHING, NOTHING, Expression, Token, batches_in_all, batches_in_any
@@ -199,11 +201,24 @@ def _required_anywhere(predicate: Leaf) -> Requirement:
     """The pieces of text that every value has that matches, if numbers are text."""
     if isinstance(predicate, Equals | OneOf):
         values = (predicate.value,) if isinstance(predicate, Equals) else predicate.values
-        if any(not isinstance(value, str) or may_be_number(LiteralPiece(value, True, True)) for value in values):
-            return NO_REQUIREMENT  # 404 also equals 404.0
-        return AnyOf(tuple(LiteralPiece(str(value), False, False) for value in values))
+        return AnyOf(tuple(dict.fromkeys(piece for value in values for piece in _pieces_of_value(value))))
     assert not isinstance(predicate, Compare | Exists)
     return required_text(predicate)
+
+
+def _pieces_of_value(value: Value) -> Iterator[LiteralPiece]:
+    """The pieces of which a value has one if it equals this one: as text, or as a number of any type."""
+    yield LiteralPiece(text_of(value), False, False)
+    number = number_of(value)
+    if number is None:
+        return
+    nearest = float_of(number)
+    texts = {*spellings(number), *spellings(nearest), str(pa.scalar(nearest, pa.float32()).cast(pa.string()))}
+    if nearest == 0:
+        texts = {"0"}  # also of -0.0
+    for text in sorted(texts):
+        is_fraction = "." in text and "e" not in text
+        yield LiteralPiece(text.removesuffix(".0"), False, is_fraction)  # a decimal may have more zeros
 
 
 _NUMERIC: Final = re.compile(r"[0-9+\-e]*\.?[0-9+\-e]*")
