@@ -4,6 +4,7 @@
 ``10.0.0.1:8080`` are. A name that is nearly that of a field is told, since it may be a typo.
 """
 
+import json
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -38,7 +39,7 @@ from coprlake.predicate.predicates import (
 from coprlake.predicate.values import float_of, number_of, spellings
 from coprlake.query.doubts import known_fields, warn_caller
 from coprlake.query.planning import View
-from coprlake.records import CONTENT, LOGLEVEL
+from coprlake.records import CONTENT, LOGLEVEL, SCHEMA
 from coprlake.text.nearest_words import nearest
 from coprlake.text.text_types import is_text_or_bytes
 
@@ -194,6 +195,15 @@ def _literal(text: str) -> str:
     return re.sub(r"[!-/:-@\[-`{-~]", lambda sign: "\\" + sign[0], text)
 
 
+def _element(text: str) -> str:
+    """The pattern of JSON lists, at any depth, with this text or number as an element."""
+    number = number_of(text)
+    spelled = [text] if text.lower() in ("true", "false") else spellings(number) if number is not None else ()
+    elements = [json.dumps(text, ensure_ascii=False), *spelled]
+    one = "|".join(map(_literal, dict.fromkeys(elements)))
+    return rf'(?s)\A\[(?:(?:[^"]|"(?:[^"\\]|\\.)*")*[\[,])?(?:{one})[,\]]'
+
+
 class _Reader:
     def __init__(self, fields: Callable[[], TableFields], within: tuple[str, ...], case_sensitive: bool) -> None:
         self._get_fields = fields
@@ -253,7 +263,17 @@ class _Reader:
             return own if field == LOGLEVEL else Or((own, Equals(field, text, self._case_sensitive)))
         if text is None and self._is_number(field):
             return _beginning(field, name, value.parts, _most_digits(self._fields.schema.field(field).type))
-        return whole_value(field, value.parts, case_sensitive=self._case_sensitive)
+        whole = whole_value(field, value.parts, case_sensitive=self._case_sensitive)
+        if text is None or not self._may_be_list(field):
+            return whole
+        return Or((whole, Regex(_element(text), field, self._case_sensitive)))
+
+    def _may_be_list(self, field: str) -> bool:
+        """Whether values of the field may be lists that are stored as JSON text."""
+        if field in SCHEMA.names:
+            return False
+        schema = self._fields.schema
+        return field not in schema.names or is_text_or_bytes(plain_type(schema.field(field).type))
 
     def _is_number(self, field: str) -> bool:
         schema = self._fields.schema
