@@ -276,3 +276,35 @@ def test_what_is_new_is_read_whatever_it_begins_with(table: Table) -> None:
     assert {f"record {i}" for i in range(3010)} <= {
         row["content"].split("INFO old ")[1].split("\n")[0] for row in table.search("old", columns=["content"]).rows()
     }
+
+
+@pytest.mark.parametrize("first", ["job.1", "job-1", "app.log.3"])
+def test_numbered_files_without_a_log_that_goes_on_are_different(table: Table, first: str) -> None:
+    """The logs of two jobs with equal content, of which the first was removed: a lost line is worse than one twice."""
+    second = first[:-1] + "9"
+    Path(first).write_text(lines(0, 5))
+    assert table.ingest(first).row_count == 5
+    Path(first).unlink()
+    Path(second).write_text(lines(0, 5))
+    assert table.ingest(second).row_count == 5
+    Path(second).rename(f"{second}.gz.bak")  # the same number: it was only renamed
+    assert table.ingest(f"{second}.gz.bak").read.known == 1
+
+
+@pytest.mark.parametrize("going_on", ["job", "job.1"])
+def test_a_number_grows_if_there_is_a_log_that_goes_on(table: Table, going_on: str) -> None:
+    Path("job.1").write_text(lines(0, 5))
+    table.ingest("job.1")
+    Path("job.1").rename("job.2")
+    Path(going_on).write_text(lines(5, 7))
+    assert table.ingest("job.2").read.known == 1
+    assert table.ingest(going_on).row_count == 2
+
+
+def test_a_number_grows_if_the_log_was_ingested_before(table: Table) -> None:
+    Path("job").write_text(lines(0, 5))
+    table.ingest("job")
+    Path("job").rename("job.1")
+    assert table.ingest("job.1").read.known == 1
+    Path("job.1").rename("job.2")
+    assert table.ingest("job.2").read.known == 1

@@ -2,7 +2,8 @@
 
 A file counts as ingested if the table has all of its bytes, read as the same source and format, from a file of the same
 path, or from one that is not there any more and of which this is the rotated one by its name: in the same folder, with
-a number, a date or a compression at its end. A copy of a file that still is where it was is a file of its own.
+a number, a date or a compression at its end. A number that has grown shows it only if there is a log that goes on, as
+app.log for app.log.1. A copy of a file that still is where it was is a file of its own.
 """
 
 import os
@@ -104,8 +105,21 @@ class _Comparison:
             return True
         if one in self._claimed or not _may_be_rotated(one.path, path) or not _is_gone(one):
             return False
+        if not self._goes_on(one.path, path):
+            return False
         self._claimed.add(one)
         return True
+
+    def _goes_on(self, before: str, now: str) -> bool:
+        """Whether there is a log of which both names can be, if a number has grown: app.log, or a new app.log.1.
+
+        Without one, job.1 and job.2 are rather the logs of two jobs, of which the first was removed.
+        """
+        base, digits, digits_now = _numbered(before, now)
+        if not digits or len(digits) >= _DATE_DIGITS or digits_now == digits:
+            return True
+        log = os.path.join(os.path.dirname(before), base)  # noqa: PTH118, PTH120
+        return Path(before).is_file() or Path(log).is_file() or any(one.path == log for one in self._ledger.contents)
 
     def _known_members(self, file: InputFile, stream: ByteStream, kind: str) -> frozenset[int]:
         """The numbers of the members of an archive that has changed which are as they were."""
@@ -182,14 +196,21 @@ def _seams(stream: ByteStream, sizes: set[int]) -> tuple[dict[int, tuple[bytes, 
 
 def _may_be_rotated(before: str, now: str) -> bool:
     """Whether rotation may have given a file another name: numbers grow, a date stays once it is there."""
-    (folder, name), (folder_now, name_now) = os.path.split(before), os.path.split(now)
-    base, base_now = _ROTATED.sub("", name), _ROTATED.sub("", name_now)
-    if folder != folder_now or base != base_now or not base:
+    folder, (folder_now, name_now) = os.path.dirname(before), os.path.split(now)  # noqa: PTH120
+    base, digits, digits_now = _numbered(before, now)
+    if folder != folder_now or base != _ROTATED.sub("", name_now) or not base:
         return False
-    digits, digits_now = ("".join(_INDEX.findall(one[len(base) :])) for one in (name, name_now))
     if len(digits) >= _DATE_DIGITS:
         return digits_now.startswith(digits)
     return int(digits_now or 0) >= int(digits or 0)
+
+
+def _numbered(before: str, now: str) -> tuple[str, str, str]:
+    """The name of a log without what rotation adds, and the digits that two rotated names of it have there."""
+    name, name_now = os.path.basename(before), os.path.basename(now)  # noqa: PTH119
+    base = _ROTATED.sub("", name)
+    digits, digits_now = ("".join(_INDEX.findall(one[len(base) :])) for one in (name, name_now))
+    return base, digits, digits_now
 
 
 def _is_gone(content: FileContent) -> bool:
