@@ -23,6 +23,9 @@ class _Package(NamedTuple):
 _SPARK: Final = _Package("Spark is not installed", "'coprlake[spark]'")
 _TESTING: Final = _Package("coprlake.testing needs packages that are not installed", "'coprlake[testing]'")
 
+HOW_TO_INSTALL_SPARK: Final = f"run pip install {_SPARK.installed_by}, then use --engine spark"
+"""The advice where Spark would be of use but is not installed."""
+
 OPTIONAL: Final = {
     "pyspark": _SPARK,
     "py4j": _SPARK,

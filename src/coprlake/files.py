@@ -50,7 +50,9 @@ class Folder:
     @classmethod
     def of(cls, uri: str | os.PathLike[str]) -> "Folder":
         """The folder at a path or URI; it need not be there yet."""
-        text = os.fspath(uri)
+        text = os.fspath(uri) if isinstance(uri, str | os.PathLike) else None
+        if not isinstance(text, str):
+            raise UsageError(f"expected the path of a folder as a text or a Path, found {uri!r}")
         if not text:
             raise UsageError("the table's path is empty; name a folder, such as ./logs")
         if text.startswith("file:/") and not text.startswith("file://"):

@@ -4,7 +4,7 @@ import ctypes
 import difflib
 import io
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from os import PathLike
@@ -17,6 +17,7 @@ from coprlake.deprecation import Renamed
 from coprlake.errors import UsageError
 from coprlake.intake.reading import Intake, IntakeReport, ReadOptions
 from coprlake.intake.sources.inputs import STDIN
+from coprlake.query.context import is_count
 from coprlake.segment.assigner import as_one_chunk
 from coprlake.storage.known_files import without_known
 from coprlake.storage.ledger import Ledger
@@ -150,6 +151,9 @@ def ingest_intake(
         again: see `ingest`.
         ledger: the table's, if `leave_out_known` was called with it.
     """
+    for name, size in (("segment_bytes", segment_bytes), ("commit_bytes", commit_bytes)):
+        if size is not None and not is_count(size, least=1):
+            raise UsageError(f"{name} is {size!r}; expected a number of bytes, 1 or more")
     give_memory_back()
     started = time.perf_counter()
     if ledger is None:
@@ -251,6 +255,8 @@ def ingest(
             if not table_exists(into):
                 intake.first()  # an input that is refused shall leave no table
             table = create_table(into, exist_ok=True)
+        elif not isinstance(into, Table):
+            raise UsageError(f"cannot ingest into {into!r}; expected a table, or the path of one")
         return ingest_intake(
             table, intake, segment_bytes=segment_bytes, commit_bytes=commit_bytes, progress=progress, again=again
         )
@@ -269,6 +275,14 @@ def _known_options(reading: Mapping[str, Any]) -> Mapping[str, Any]:
 def _opened(inputs: Any, options: ReadOptions, *, recursive: bool, follow_links: bool) -> Intake:
     """The intake of paths, or of an open file."""
     if not hasattr(inputs, "read"):
+        several = inputs if isinstance(inputs, Iterable) and not isinstance(inputs, str | bytes) else [inputs]
+        inputs = list(several) if inputs is not None else []
+        for path in inputs:
+            if not isinstance(path, str | PathLike):
+                raise UsageError(
+                    f"cannot read {path!r}; expected the path of a file or a folder, a list of them, or an open file; "
+                    "records in memory go to append()"
+                )
         return Intake(inputs, options, recursive=recursive, follow_links=follow_links)
     name = getattr(inputs, "name", None)
     if options.source is None and isinstance(name, str):

@@ -17,7 +17,7 @@ from coprlake.predicate.narrowing.claims import Exact
 from coprlake.predicate.predicates import EVERYTHING, Combinable, Predicate
 from coprlake.query.context import context_of
 from coprlake.query.doubts import refuse_doubts
-from coprlake.query.options import SearchOptions
+from coprlake.query.options import SearchOptions, columns_of
 from coprlake.query.ordering import Order
 from coprlake.query.plain_search import predicate_for
 from coprlake.query.planning import FOREVER, View
@@ -77,7 +77,7 @@ def create_table(
         ConflictError: there is a table already.
     """
     folder = Folder.of(uri)
-    columns = [partition_by] if isinstance(partition_by, str) else list(partition_by or ())
+    columns = [partition_by] if isinstance(partition_by, str) else list(columns_of(partition_by) or ())
     fields = {field.name: field for field in SCHEMA}
     fields |= {field.name: pa.field(field.name, lake_type(field.type)) for field in schema or ()}
     if DAY in columns:
@@ -260,7 +260,7 @@ class Table(Shortcuts):
         options = SearchOptions(
             since=microseconds(since, FOREVER[0]),
             until=microseconds(until, FOREVER[1]),
-            columns=None if columns is None else tuple(columns),
+            columns=columns_of(columns),
             order=order,
             limit=limit,
             context=around,

@@ -58,6 +58,10 @@ ERRORS = [
     ("delete weblogs --yes --level eror", "did you mean ERROR?"),
     ("delete weblogs --yes --where status!=abc", "status is a number"),
     ("query 'fetch lgs' weblogs", "there is no table lgs; did you mean logs?"),
+    ("query 'select * from logs' weblogs", "this looks like SQL; a query is a chain of commands, such as fetch logs |"),
+    ("query 'SELECT a FROM logs WHERE b' weblogs", "this looks like SQL"),
+    ("search -x weblogs", "if it is a text to search for, put -- before it: "),
+    ("explain -x weblogs", "explain -- '-TEXT' TABLE"),
     ("query 'fetch logs | fiter x' weblogs", "did you mean filter?"),
     ("query 'fetch logs | filter contians(content, \"x\")' weblogs", "did you mean contains?"),
     ("query 'fetch logs' weblogs --out x.parqet", "did you mean .parquet?"),
@@ -152,3 +156,9 @@ def test_a_large_folder_that_is_no_table_is_refused_early(
     result = run("search", "x", tmp_path)
     assert result.exit_code == 2
     assert "no Parquet file is among its first 50 files and folders" in result.stderr
+
+
+def test_a_message_is_the_content(logs: Table, run: Run) -> None:
+    found = run("search", "message:refused", "weblogs")
+    assert "the table has no field message, so message: is searched for as text; did you mean content:?" in found.stderr
+    assert run("search", "-o", "lines", "--", "-refused", "weblogs").stdout == "accepted\n"

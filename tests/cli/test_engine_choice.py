@@ -207,3 +207,11 @@ def test_auto_is_known_to_every_command_with_an_engine() -> None:
         told = CliRunner().invoke(cli, [command, "--help"]).stdout
         assert "--engine [auto|" in told
         assert "default: auto" in " ".join(told.split())
+
+
+def test_spark_that_is_not_installed_is_not_recommended_without_saying_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    reason = choose(Work(1000), 4, local_only=(), asked=None, obstacle=lambda: None).reason
+    assert reason.endswith("to use Spark, run pip install 'coprlake[spark]', then use --engine spark")

@@ -57,6 +57,13 @@ _WORDS: Final = {
     "$END": "the end of the query",
 }
 _BEGINS_VALUE: Final = frozenset({"INTEGER", "FLOAT", "STRING", "VARIABLE"})
+_SQL: Final = re.compile(r"\s*(select|with|insert|update|delete|create|show|explain)\s", re.IGNORECASE)
+NOT_SQL: Final = (
+    "this looks like SQL; a query is a chain of commands, such as "
+    "fetch logs | filter status >= 500 | summarize count(), by:{source} | sort source | limit 10"
+)
+"""The advice to somebody who tries SQL."""
+
 _AFTER_VALUE: Final = frozenset({"COMPARE", "PLUS", "_AND"})
 
 
@@ -121,6 +128,9 @@ def _unexpected(text: str, error: UnexpectedInput) -> QueryError:
     elif isinstance(error, UnexpectedCharacters):
         expected = set(error.allowed or ())
     found = "the query ends here" if _is_at_end(text, start) else f"unexpected `{_shown(text[start:end])}`"
+    sql = _SQL.match(text)
+    if sql:
+        return QueryError(NOT_SQL, text, *sql.span(1))
     opening = _unclosed(text, start)
     if opening:
         return QueryError(opening[0], text, opening[1], opening[1] + 1)

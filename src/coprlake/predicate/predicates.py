@@ -23,15 +23,15 @@ from typing import Final, Literal, TypeAlias, cast, get_args
 from coprlake.errors import UsageError
 from coprlake.records import CONTENT
 
-ALL_FIELDS: Final = "*"
+ALL_FIELDS: Final = "*\ud800"
 ANY_VALUE: Final = "any value\ud800"
-"""A half of a surrogate pair cannot be stored as UTF-8, so no field has this name; it is shown without it."""
+"""A half of a surrogate pair cannot be stored as UTF-8, so no field has these names; they are shown without it."""
 
 Value: TypeAlias = str | int | float | bool | datetime | date
 Operator: TypeAlias = Literal["<", "<=", ">", ">="]
 
 _SHOWN_VALUES: Final = 5
-_ANY_VALUE_SHOWN: Final = "any value"
+_SHOWN: Final = {ALL_FIELDS: "*", ANY_VALUE: "any value"}
 
 
 class Combinable:
@@ -95,10 +95,8 @@ def _shown(value: object) -> str:
 
 
 def shown_field(field: str) -> str:
-    """The field as a message shows it; one that a user called ``any value`` is in quotes."""
-    if field == ANY_VALUE:
-        return _ANY_VALUE_SHOWN
-    return f'"{field}"' if field == _ANY_VALUE_SHOWN else field
+    """The field as a message shows it; one that a user called ``any value`` or ``*`` is in quotes."""
+    return _SHOWN.get(field) or (f'"{field}"' if field in _SHOWN.values() else field)
 
 
 def _call(name: str, field: str, *values: str, case_sensitive: bool = False) -> str:

@@ -172,7 +172,12 @@ def context_of(given: int | tuple[int, int]) -> Context:
     """The context that a caller asks for: a number of records, or one before and one after."""
     if given == 0:
         return _NO_CONTEXT
-    around = Context(given, given) if isinstance(given, int) else Context(*given)
-    if min(around) < 0:
-        raise UsageError(f"the context is {given}; expected 0 or more")
-    return around
+    around = given if isinstance(given, tuple) else (given, given)
+    if len(around) != 2 or not all(map(is_count, around)):
+        raise UsageError(f"the context is {given!r}; expected a whole number, 0 or more, or a pair of them")
+    return Context(*around)
+
+
+def is_count(value: object, *, least: int = 0) -> bool:
+    """Whether a value is a whole number and not less than this one."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least

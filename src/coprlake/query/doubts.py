@@ -112,7 +112,7 @@ def doubts_about(predicate: Predicate, view: View, schema: pa.Schema) -> list[Do
     found: dict[Doubt, None] = {}
     known: KnownFields | None = None
     for leaf, is_negated in _leaves(predicate, False):
-        if is_plain(leaf):
+        if is_plain(leaf) or (leaf.field == "*" and "*" not in schema.names):  # as ALL_FIELDS was spelled before
             continue
         known = known or known_fields(view)
         if not known.is_complete:

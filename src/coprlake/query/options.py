@@ -1,13 +1,13 @@
 """The options of a search."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from coprlake.errors import UsageError
-from coprlake.query.context import Context
+from coprlake.query.context import Context, is_count
 from coprlake.query.ordering import ORDERS, Order
 from coprlake.query.planning import FOREVER
 from coprlake.records import TIMESTAMP
@@ -62,11 +62,25 @@ class SearchOptions:
         if self.order not in ORDERS:
             known = hint(str(self.order), ORDERS) or f"; expected one of {', '.join(ORDERS)}"
             raise UsageError(f"unknown order {self.order!r}{known}")
-        if self.limit is not None and self.limit < 0:
-            raise UsageError(f"the limit is {self.limit}; expected 0 or more")
+        if self.limit is not None and not is_count(self.limit):
+            raise UsageError(f"the limit is {self.limit!r}; expected a whole number, 0 or more")
         if self.columns is not None and len(set(self.columns)) != len(self.columns):
             raise UsageError(f"a column is named twice: {', '.join(self.columns)}")
         if self.columns is not None and not self.columns:
             raise UsageError("no columns are named; omit the option to get all")
-        if self.threads is not None and self.threads < 1:
-            raise UsageError(f"the number of threads is {self.threads}; expected 1 or more")
+        if self.threads is not None and not is_count(self.threads, least=1):
+            raise UsageError(f"the number of threads is {self.threads!r}; expected a whole number, 1 or more")
+
+
+def columns_of(given: Any) -> tuple[str, ...] | None:
+    """The names of columns that a caller asks for, None for all of them.
+
+    Raises:
+        UsageError: these are not names.
+    """
+    if given is None:
+        return None
+    names = () if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+    if isinstance(given, str) or not isinstance(given, Iterable) or not all(isinstance(name, str) for name in names):
+        raise UsageError(f"expected a list of names of columns, such as ['timestamp', 'content'], found {given!r}")
+    return names

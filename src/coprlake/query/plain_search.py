@@ -44,6 +44,8 @@ from coprlake.text.nearest_words import nearest
 from coprlake.text.text_types import is_text_or_bytes
 
 _LEVEL: Final = "level"
+_CONTENT_NAMES: Final = ("message", "msg", "body", "_raw", "log_message")
+"""What logs call the content. Intake stores it as that, so there is no field of this name."""
 _WORD: Final = re.compile(r'[^\s"*\\:-][^\s"*\\:]*')
 """A search for one word, which is nothing but text; most of those that programs make."""
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
@@ -284,6 +286,8 @@ class _Reader:
 
     def _tell_similar(self, name: str) -> None:
         found = nearest(name, [*sorted(self._fields.names), _LEVEL])
+        if name.casefold() in _CONTENT_NAMES and CONTENT in self._fields.names:
+            found = CONTENT
         if found is not None:
             self.notes.append(
                 f"the table has no field {name}, so {name}: is searched for as text; did you mean {found}:?"

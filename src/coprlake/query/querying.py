@@ -122,6 +122,10 @@ class Query(Summarized, Results):
         now: int | None = None,
         options: SearchOptions | None = None,
     ) -> None:
+        if limits is not None and not isinstance(limits, Limits):
+            raise UsageError(f"expected limits such as Limits(rows=1000, seconds=10), found {limits!r}")
+        if variables is not None and not isinstance(variables, Mapping):
+            raise UsageError(f"expected variables as a dict of names and values, found {variables!r}")
         self._text = text
         self._catalog = catalog
         self._limits = limits or Limits()

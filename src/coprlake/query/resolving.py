@@ -45,6 +45,8 @@ def _resolved_leaf(predicate: Leaf, schema: pa.Schema) -> Predicate:
     field = predicate.field
     if field in (ALL_FIELDS, ANY_VALUE):
         return predicate
+    if field == "*" and field not in schema.names:  # as ALL_FIELDS was spelled before
+        return replace(predicate, field=ALL_FIELDS)
     has_attributes = ATTRIBUTES in schema.names and is_text_map(schema.field(ATTRIBUTES).type)
     if path_of(field, schema) is not None:
         is_mixed = has_attributes and field in schema.names and is_number(schema.field(field).type)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from coprlake.cli.printing.figures import amount, size
 from coprlake.errors import NotInstalledError, UsageError
-from coprlake.extras import require_spark
+from coprlake.extras import HOW_TO_INSTALL_SPARK, is_installed, require_spark
 
 if TYPE_CHECKING:
     from coprlake.intake.sources.inputs import InputFile
@@ -116,7 +116,8 @@ def choose(
     here, there = work.seconds, work.seconds_on_spark(cores)
     if here <= there:
         reason = "which is faster than starting Spark" if here <= SPARK_START_SECONDS * 2 else _too_narrow(work, cores)
-        return Choice(False, f"{reason}; --engine spark uses Spark")
+        more = "--engine spark uses Spark" if is_installed("pyspark") else f"to use Spark, {HOW_TO_INSTALL_SPARK}"
+        return Choice(False, f"{reason}; {more}")
     missing = obstacle()
     if missing is not None:
         return Choice(False, f"because {missing}")

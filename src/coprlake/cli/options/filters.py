@@ -310,7 +310,9 @@ def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
         if given.pop("all_fields"):
             if given["fields"]:
                 raise click.UsageError("--field and --all-fields contradict each other")
-            given["fields"] = ("*",)
+            from coprlake.predicate.predicates import ALL_FIELDS
+
+            given["fields"] = (ALL_FIELDS,)
         if given["since"] and given["until"] and given["since"] >= given["until"]:
             raise click.UsageError("--since is not before --until, so nothing can match")
         given["kind"] = given["kind"] or PLAIN

@@ -11,6 +11,7 @@ from coprlake.cli.options.choices import NearestChoice
 from coprlake.cli.printing.harmless import harmless, one_line
 
 SHOWN_WARNINGS = 10
+_TAKES_TEXT = ("search", "explain", "delete")
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -34,10 +35,16 @@ def in_one_form(error: click.ClickException) -> click.ClickException:
 
 def _show_usage(error: click.ClickException) -> None:
     message = error.format_message()
-    _show(message[:1].lower() + message[1:].removesuffix(".") if isinstance(error, click.UsageError) else message)
     context = getattr(error, "ctx", None)
+    if isinstance(error, click.NoSuchOption) and context is not None and context.info_name in _TAKES_TEXT:
+        message = f"{message.removesuffix('.')}; if it is a text to search for, put -- before it: {_escaped(context)}"
+    _show(message[:1].lower() + message[1:].removesuffix(".") if isinstance(error, click.UsageError) else message)
     if context is not None:
         click.echo(f"{context.get_usage()}\nRun `{context.command_path} --help` for all options.", err=True)
+
+
+def _escaped(context: click.Context) -> str:
+    return f"{context.command_path} -- '-TEXT' TABLE"
 
 
 def _show(message: str) -> None:
