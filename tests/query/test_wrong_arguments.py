@@ -10,25 +10,31 @@ import coprlake
 from coprlake import ALL_FIELDS, Table, contains, create_table
 from coprlake.errors import UsageError
 
+X: Any = "x"
+FIVE: Any = 5
+NOTHING: Any = None
+FRACTION: Any = 1.5
+THREE: Any = (1, 2, 3)
+
 CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
-    "limit": (lambda table: table.search("a", limit="x"), "the limit is 'x'; expected a whole number, 0 or more"),
-    "fraction": (lambda table: table.search("a", limit=1.5), "the limit is 1.5"),
-    "threads": (lambda table: table.search("a", threads="x"), "the number of threads is 'x'; expected a whole number"),
-    "context": (lambda table: table.search("a", context="x"), "the context is 'x'; expected a whole number, 0 or more"),
-    "three contexts": (lambda table: table.search("a", context=(1, 2, 3)), "or a pair of them"),
-    "columns": (lambda table: table.search("a", columns=5), "expected a list of names of columns"),
+    "limit": (lambda table: table.search("a", limit=X), "the limit is 'x'; expected a whole number, 0 or more"),
+    "fraction": (lambda table: table.search("a", limit=FRACTION), "the limit is 1.5"),
+    "threads": (lambda table: table.search("a", threads=X), "the number of threads is 'x'; expected a whole number"),
+    "context": (lambda table: table.search("a", context=X), "the context is 'x'; expected a whole number, 0 or more"),
+    "three contexts": (lambda table: table.search("a", context=THREE), "or a pair of them"),
+    "columns": (lambda table: table.search("a", columns=FIVE), "expected a list of names of columns"),
     "a column": (lambda table: table.search("a", columns="content"), "expected a list of names of columns"),
     "ingest": (lambda table: table.ingest(5), "cannot read 5; expected the path of a file or a folder"),
     "ingest a list": (lambda table: table.ingest([5]), "cannot read 5"),
     "ingest bytes": (lambda table: table.ingest(b"x"), "cannot read b'x'"),
     "into": (lambda table: coprlake.ingest(__file__, into=5), "cannot ingest into 5; expected a table, or the path"),
-    "segment": (lambda table: table.ingest(__file__, segment_bytes="x"), "segment_bytes is 'x'; expected a number of"),
-    "open": (lambda table: coprlake.open_table(5), "expected the path of a folder as a text or a Path, found 5"),
-    "open nothing": (lambda table: coprlake.open_table(None), "found None"),
-    "create": (lambda table: create_table(5), "expected the path of a folder"),
-    "partitions": (lambda table: create_table("x", partition_by=5), "expected a list of names of columns"),
-    "limits": (lambda table: table.query("fetch logs", limits=5), "expected limits such as Limits(rows=1000"),
-    "variables": (lambda table: table.query("fetch logs", variables=5), "expected variables as a dict"),
+    "segment": (lambda table: table.ingest(__file__, segment_bytes=X), "segment_bytes is 'x'; expected a number of"),
+    "open": (lambda table: coprlake.open_table(FIVE), "expected the path of a folder as a text or a Path, found 5"),
+    "open nothing": (lambda table: coprlake.open_table(NOTHING), "found None"),
+    "create": (lambda table: create_table(FIVE), "expected the path of a folder"),
+    "partitions": (lambda table: create_table("x", partition_by=FIVE), "expected a list of names of columns"),
+    "limits": (lambda table: table.query("fetch logs", limits=FIVE), "expected limits such as Limits(rows=1000"),
+    "variables": (lambda table: table.query("fetch logs", variables=FIVE), "expected variables as a dict"),
 }
 
 

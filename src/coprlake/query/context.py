@@ -180,4 +180,4 @@ def context_of(given: int | tuple[int, int]) -> Context:
 
 def is_count(value: object, *, least: int = 0) -> bool:
     """Whether a value is a whole number and not less than this one."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
