@@ -14,7 +14,7 @@ from coprlake.errors import UsageError
 from coprlake.predicate.paths import path_of, similar_paths
 from coprlake.predicate.predicates import ALL_FIELDS, ANY_VALUE, And, Leaf, Not, Or, Predicate
 from coprlake.query.options import SearchOptions
-from coprlake.records import ATTRIBUTES, CONTENT, LOGLEVEL, SCHEMA, TIMESTAMP
+from coprlake.records import ATTRIBUTES, CONTENT, HIDDEN, LOGLEVEL, SCHEMA, TIMESTAMP
 from coprlake.text.nearest_words import hint
 from coprlake.text.text_types import is_text_map
 
@@ -58,7 +58,7 @@ def _resolved_leaf(predicate: Leaf, schema: pa.Schema) -> Predicate:
 
 
 def _unknown(field: str, schema: pa.Schema) -> str:
-    columns = ", ".join(schema.names)
+    columns = ", ".join(name for name in schema.names if name not in HIDDEN)
     if field == CONTENT:
         return f"this table has no column {CONTENT}; name another field (-f) or all of them (--all-fields): {columns}"
     return f"this table has no field {field}{hint(field, schema.names)}; its columns are {columns}"

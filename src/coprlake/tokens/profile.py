@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from coprlake.config import RuleSet
-from coprlake.records import CONTENT, DAY, LOGLEVEL, SOURCE, TIMESTAMP
+from coprlake.records import CONTENT, DAY, HIDDEN, LOGLEVEL, SOURCE, TIMESTAMP
 
 NOT_TOGETHER: Final = "no"
 """For `Profile.values`: the values of all fields together are not indexed, as in segments of earlier builds."""
@@ -68,7 +68,7 @@ class Profile:
         return Profile, (self.fields, self.complete, self.typed, self.values)  # another process hashes text differently
 
 
-NOT_SEARCHED: Final = frozenset({TIMESTAMP, SOURCE, LOGLEVEL})
+NOT_SEARCHED: Final = frozenset({TIMESTAMP, SOURCE, LOGLEVEL}) | HIDDEN
 """The fields that a plain search does not look at, whatever they hold. Nor does it at a `DAY` that is not text."""
 _NOT_OTHERS: Final = NOT_SEARCHED | {CONTENT}
 _NOT_SEARCHED_TYPED: Final = NOT_SEARCHED | {DAY}

@@ -126,8 +126,9 @@ def _printed(table: "Table", find: "Finder", asked: SearchRequest, printing: Pri
         printing.out,
         printing.columns,
         has_context=any(printing.context),
+        is_raw=printing.raw,
     )
-    needed = list(table.schema.names) if printing.only_matching else needed_columns(table, shown.columns)
+    needed = list(table.schema.names) if printing.only_matching else needed_columns(table, shown)
     options = {"context": printing.context} if any(printing.context) else {}
     found = find(order=printing.order, limit=printing.limit, columns=needed, **options)
     count = _write(table, found, asked, shown, printing)
