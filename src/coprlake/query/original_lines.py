@@ -15,7 +15,7 @@ from coprlake.text.text_types import is_text
 
 _NULL: Final = "null"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_EPOCH_MARKS: Final = {"0": (1_000_000, 1), "3": (1000, 1), "6": (1, 1), "9": (1, 1000)}
+_EPOCH_MARKS: Final = {"0": 1_000_000, "3": 1000, "6": 1, "9": 1}
 _encoded = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -120,21 +120,10 @@ class _Record:
 
     def _times(self, place: Place) -> list[str]:
         column = self._batch.column(TIMESTAMP).cast(TIMESTAMP_TYPE).cast(pa.int64())
-        write: Callable[[int], str]
-        if place.mark == "t":
-            write = _time_writer(place.layout)
-        elif place.mark in _EPOCH_MARKS:
-            size, parts = _EPOCH_MARKS[place.mark]
-
-            def write(micros: int) -> str:
-                return str(micros // size * parts)
-        else:
-            scale = 1e6 if place.mark == "F" else 1e3
-
-            def write(micros: int) -> str:
-                return repr(micros / scale)
-
-        return [_NULL if micros is None else write(micros) for micros in column.to_pylist()]
+        has_more, write = place.mark in "u9", _time_writer(place)
+        digits = [next(rest, "") if has_more else "" for rest in self._rests]
+        times = zip(column.to_pylist(), digits, strict=True)
+        return [_NULL if micros is None else write(micros, more) for micros, more in times]
 
 
 def _float_text(value: Any) -> str:
@@ -158,15 +147,21 @@ _TYPES: Final[dict[str, tuple[pa.DataType, Callable[[Any], str]]]] = {
 }
 
 
-def _time_writer(layout: str) -> Callable[[int], str]:
-    """The function that writes microseconds in a layout, as a JSON string."""
-    separator, digits, point, east, zone = layout_of(layout)
+def _time_writer(place: Place) -> Callable[[int, str], str]:
+    """The function that writes microseconds, and digits that follow, as they were."""
+    if place.mark in _EPOCH_MARKS:
+        size = _EPOCH_MARKS[place.mark]
+        return lambda micros, more: f"{micros // size}{more}"
+    if place.mark in "FG":
+        scale = 1e6 if place.mark == "F" else 1e3
+        return lambda micros, more: repr(micros / scale)
+    separator, digits, point, east, zone = layout_of(place.layout)
     shift = timedelta(minutes=east or 0)
 
-    def write(micros: int) -> str:
+    def write(micros: int, more: str) -> str:
         moment = _EPOCH + (timedelta(microseconds=micros) + shift)
         text = moment.strftime(f"%Y-%m-%d{separator}%H:%M:%S").zfill(19)
-        fraction = f"{point}{f'{moment.microsecond:06}'.ljust(9, '0')[:digits]}" if digits else ""
-        return f'"{text}{fraction}{zone}"'
+        fraction = f"{moment.microsecond:06}{more}".ljust(9, "0")[:digits]
+        return f'"{text}{point if digits else ""}{fraction}{zone}"'
 
     return write

@@ -14,7 +14,9 @@ mark    value
 ``j``   an array, or an object so deep that it is kept as JSON, likewise
 ``c``   a string that is the content
 ``t``   the timestamp, as text; followed by four characters for its layout, see `layout_of`
-``0``   the timestamp in seconds, an integer; ``3``, ``6`` and ``9`` are milli-, micro- and nanoseconds
+``u``   likewise, but for the digits behind the sixth, which are the next line of the rest
+``0``   the timestamp in seconds, an integer; ``3`` and ``6`` are milli- and microseconds
+``9``   the timestamp in nanoseconds, of which the next line of the rest has the last three digits
 ``F``   the timestamp in seconds, not an integer; ``G`` in milliseconds
 ``r``   the next line of the rest: JSON as it was written
 ======  ================================================================================================
@@ -36,7 +38,7 @@ RESERVED: Final = frozenset({TIMESTAMP, SOURCE, LOGLEVEL, CONTENT, ATTRIBUTES, D
 
 _TOKEN: Final = re.compile(
     r"""(?P<string>"(?:[^"\\]|\\.)*")|(?P<literal>null|\{\}|\[\])|(?P<open>\{)|(?P<close>\})|(?P<punctuation>[:,])"""
-    r"""|(?P<time>t[a-tA-T][-Z:+][0-J][0-3])|(?P<mark>[sifbjc0369FGr])|(?P<blank>[ ]+)|(?P<wrong>.)""",
+    r"""|(?P<time>[tu][a-tA-T][-Z:+][0-J][0-3])|(?P<mark>[sifbjc0369FGr])|(?P<blank>[ ]+)|(?P<wrong>.)""",
     re.DOTALL,
 )
 
@@ -92,7 +94,7 @@ def parsed_shape(text: str) -> Shape | None:
             key = _key(found)
             if key is None:
                 return None
-        elif kind == "open" and texts + [piece] != [""]:
+        elif kind == "open" and [*texts, piece] != [""]:
             if key is None:
                 return None
             path.append(key)

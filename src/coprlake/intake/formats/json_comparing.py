@@ -5,9 +5,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from coprlake.kernel import I32Array, I64Array, U8Array, cold_kernel, i64, kernel, word_of
+from coprlake.intake.formats.json_scanning import BACKSLASHES, Scanned, has_byte
+from coprlake.kernel import I64Array, U8Array, cold_kernel, i64, kernel, word_of
 from coprlake.text.arrow_strings import Strings
-from coprlake.text.byte_classes import BACKSLASH, COLON, DASH, QUOTE, ZERO
+from coprlake.text.byte_classes import BACKSLASH, COLON, QUOTE, ZERO
 from coprlake.text.civil_time import NO_DATE, SECOND_MICROS, date_micros
 from coprlake.text.digits import hex_number_at, number_at
 
@@ -15,16 +16,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 _ESCAPED: Final = np.zeros(256, np.uint8)
 _ESCAPED[np.frombuffer(b'"\\/bfnrt', np.uint8)] = np.frombuffer(b'"\\/\b\f\n\r\t', np.uint8)
-_BACKSLASHES: Final = np.uint64(0x5C5C5C5C5C5C5C5C)
-_LOW_BITS: Final = np.uint64(0x0101010101010101)
-_HIGH_BITS: Final = np.uint64(0x8080808080808080)
 _BLANKS: Final = np.array([byte in b" \t\r\n" for byte in range(256)], np.bool_)
-
-
-@kernel
-def _has_backslash(word: np.uint64) -> bool:
-    mixed = np.uint64(word ^ _BACKSLASHES)
-    return bool((np.uint64(mixed - _LOW_BITS) & np.uint64(~mixed) & _HIGH_BITS) != np.uint64(0))
 
 
 @cold_kernel
@@ -60,11 +52,11 @@ def _is_utf8(point: int, text: U8Array, at: int, end: int) -> int:
 
 @kernel
 def _is_string(data: U8Array, at: int, end: int, text: U8Array, start: int, stop: int) -> bool:
-    """Whether the JSON string between two quotes is this text: ``json.loads(data[at - 1:end + 1]) == text[start:stop]``."""
+    """Whether the JSON string is this text: ``json.loads(data[at - 1:end + 1]) == text[start:stop]``."""
     while at < end:
         if at + 8 <= end and start + 8 <= stop:
             word = word_of(data, at)
-            if word == word_of(text, start) and not _has_backslash(word):
+            if word == word_of(text, start) and not has_byte(word, BACKSLASHES):
                 at += 8
                 start += 8
                 continue
@@ -89,26 +81,29 @@ def _is_string(data: U8Array, at: int, end: int, text: U8Array, start: int, stop
 
 @kernel
 def same_strings(
-    data: U8Array, firsts: I32Array, lasts: I32Array, texts: Strings, rows: I64Array, out: BoolArray
+    data: U8Array, scanned: Scanned, places: I64Array, texts: Strings, rows: I64Array, out: BoolArray
 ) -> None:
-    """``out[i]``: whether ``json.loads(data[firsts[i]:lasts[i]]) == texts[rows[i]]``; not if the row is -1 or null."""
-    for i in range(len(firsts)):
+    """``out[i]``: whether the JSON string at ``places[i]`` is ``texts[rows[i]]``; not if the row is -1 or null."""
+    for i in range(len(places)):
         row = i64(rows[i])
         out[i] = False
         if row >= 0 and (len(texts.valid) == 0 or texts.valid[row] != 0):
+            first, last = i64(scanned.firsts[places[i]]), i64(scanned.lasts[places[i]])
             start, stop = i64(texts.starts[row]), i64(texts.starts[row + 1])
-            out[i] = _is_string(data, i64(firsts[i]) + 1, i64(lasts[i]) - 1, texts.data, start, stop)
+            out[i] = _is_string(data, first + 1, last - 1, texts.data, start, stop)
 
 
 @kernel
-def same_json(data: U8Array, firsts: I32Array, lasts: I32Array, texts: Strings, rows: I64Array, out: BoolArray) -> None:
-    """``out[i]``: whether ``data[firsts[i]:lasts[i]]`` without blanks between tokens is ``texts[rows[i]]``."""
-    for i in range(len(firsts)):
+def same_json(
+    data: U8Array, scanned: Scanned, places: I64Array, texts: Strings, rows: I64Array, out: BoolArray
+) -> None:
+    """``out[i]``: whether the value at ``places[i]`` without blanks between tokens is ``texts[rows[i]]``."""
+    for i in range(len(places)):
         row = i64(rows[i])
         out[i] = False
         if row < 0 or (len(texts.valid) > 0 and texts.valid[row] == 0):
             continue
-        at, end = i64(firsts[i]), i64(lasts[i])
+        at, end = i64(scanned.firsts[places[i]]), i64(scanned.lasts[places[i]])
         start, stop = i64(texts.starts[row]), i64(texts.starts[row + 1])
         in_string = False
         while at < end:
@@ -127,56 +122,33 @@ def same_json(data: U8Array, firsts: I32Array, lasts: I32Array, texts: Strings, 
 
 
 @kernel
-def _integer(data: U8Array, at: int, end: int) -> int:
-    """``int(data[at:end])``, at most 63 bits."""
-    is_negative = data[at] == DASH
-    value = 0
-    for i in range(at + is_negative, end):
-        value = value * 10 + i64(data[i]) - ZERO
-    return -value if is_negative else value
-
-
-@kernel
-def read_integers(data: U8Array, firsts: I32Array, lasts: I32Array, out: I64Array) -> None:
-    """``out[i] = int(data[firsts[i]:lasts[i]])``."""
-    for i in range(len(firsts)):
-        out[i] = _integer(data, i64(firsts[i]), i64(lasts[i]))
-
-
-@kernel
-def _micros_of(data: U8Array, at: int, layout: U8Array) -> int:
-    """The time in ISO 8601 at `at` as microseconds UTC, or `NO_DATE` if it is out of range or has more digits."""
+def _micros_of(data: U8Array, at: int, layout: U8Array) -> tuple[int, bool]:
+    """The time in ISO 8601 at `at` as microseconds UTC, or `NO_DATE`, and whether digits behind the sixth are 0."""
     end = at + 19
     date = date_micros(number_at(data, at, end, 4), number_at(data, at + 5, end, 2), number_at(data, at + 8, end, 2))
     hours, minutes = number_at(data, at + 11, end, 2), number_at(data, at + 14, end, 2)
     seconds = number_at(data, at + 17, end, 2)
     if date == NO_DATE or not (0 <= hours < 24 and 0 <= minutes < 60 and 0 <= seconds < 60):
-        return NO_DATE
+        return NO_DATE, False
     digits = ((i64(layout[0]) | 32) - 97) % 10
-    fraction, scale = 0, 100_000
+    fraction, scale, is_whole = 0, 100_000, True
     for i in range(digits):
         digit = i64(data[at + 20 + i]) - ZERO
-        if scale == 0 and digit != 0:
-            return NO_DATE
+        is_whole = is_whole and (scale > 0 or digit == 0)
         fraction += digit * scale
         scale //= 10
     east = 0
     if layout[1] == COLON or layout[1] == 43:
         east = (i64(layout[2]) - ZERO - 12) * 60 + (i64(layout[3]) - ZERO) * 15
-    return date + ((hours * 60 + minutes - east) * 60 + seconds) * SECOND_MICROS + fraction
+    return date + ((hours * 60 + minutes - east) * 60 + seconds) * SECOND_MICROS + fraction, is_whole
 
 
 @kernel
-def same_times(
-    data: U8Array,
-    firsts: I32Array,
-    shapes: U8Array,
-    marks: I32Array,
-    micros: I64Array,
-    out: BoolArray,
-) -> None:
-    """``out[i]``: whether the time that is written at ``firsts[i]`` in its layout is ``micros[i]``."""
-    for i in range(len(firsts)):
-        mark = i64(marks[i])
-        own = _micros_of(data, i64(firsts[i]) + 1, shapes[mark + 1 : mark + 5])
-        out[i] = own != NO_DATE and own == micros[i]
+def mark_times(data: U8Array, scanned: Scanned, places: I64Array, micros: I64Array, out: U8Array) -> None:
+    """``out[i]``: ``t`` if ``micros[i]`` is the time at ``places[i]``, ``u`` if it lacks digits behind the sixth."""
+    for i in range(len(places)):
+        place = i64(places[i])
+        mark = i64(scanned.marks[place])
+        own, is_whole = _micros_of(data, i64(scanned.firsts[place]) + 1, scanned.shapes[mark + 1 : mark + 5])
+        if own != NO_DATE and own == micros[i]:
+            out[i] = 116 if is_whole else 117

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from coprlake.kernel import I32Array, I64Array, U8Array, cold_kernel, i64, kernel
+from coprlake.kernel import I32Array, I64Array, U8Array, cold_kernel, i64, kernel, word_of
 from coprlake.text.byte_classes import (
     BACKSLASH,
     BLANK,
@@ -31,6 +31,10 @@ STRING, TIME, INTEGER, FLOAT, BOOLEAN, NESTED, REST, LARGE = 0, 1, 2, 3, 4, 5, 6
 KINDS: Final = 8
 MARKS: Final = np.frombuffer(b"stifbjri", np.uint8)
 
+BACKSLASHES: Final = np.uint64(0x5C5C5C5C5C5C5C5C)
+_QUOTES: Final = np.uint64(0x2222222222222222)
+_LOW_BITS: Final = np.uint64(0x0101010101010101)
+_HIGH_BITS: Final = np.uint64(0x8080808080808080)
 _IS_CONTENT: Final = 61
 _REST_MARK: Final = 114
 _BLANKS: Final = np.array([byte in b" \t\r\n" for byte in range(256)], np.bool_)
@@ -52,6 +56,7 @@ class Scanned(NamedTuple):
     lasts: I32Array  # and ends
     kinds: U8Array
     marks: I32Array  # where its mark is in `shapes`
+    integers: I64Array  # its value, if it is an INTEGER
 
 
 def room_for(data_bytes: int, line_count: int) -> Scanned:
@@ -65,7 +70,25 @@ def room_for(data_bytes: int, line_count: int) -> Scanned:
         np.empty(places, np.int32),
         np.empty(places, np.uint8),
         np.empty(places, np.int32),
+        np.empty(places, np.int64),
     )
+
+
+@kernel
+def has_byte(word: np.uint64, pattern: np.uint64) -> bool:
+    """Whether one of the eight bytes of a word is that of which `pattern` has eight."""
+    mixed = np.uint64(word ^ pattern)
+    return bool((np.uint64(mixed - _LOW_BITS) & np.uint64(~mixed) & _HIGH_BITS) != np.uint64(0))
+
+
+@kernel
+def integer_of(data: U8Array, at: int, end: int) -> int:
+    """``int(data[at:end])``, at most 63 bits."""
+    is_negative = data[at] == DASH
+    value = 0
+    for i in range(at + is_negative, end):
+        value = value * 10 + i64(data[i]) - ZERO
+    return -value if is_negative else value
 
 
 @kernel
@@ -73,6 +96,11 @@ def string_end(data: U8Array, at: int, end: int) -> int:
     """Where the string that begins with the quote at `at` ends, behind its other quote; -1 if it does not."""
     at += 1
     while at < end:
+        if at + 8 <= end:
+            word = word_of(data, at)
+            if not (has_byte(word, _QUOTES) or has_byte(word, BACKSLASHES)):
+                at += 8
+                continue
         byte = data[at]
         if byte == QUOTE:
             return at + 1
@@ -255,6 +283,8 @@ def _scan_value(data: U8Array, at: int, end: int, written: int, place: int, out:
     out.lasts[place] = stop
     out.marks[place] = written
     out.kinds[place] = kind
+    if kind == INTEGER:
+        out.integers[place] = integer_of(data, at, stop)
     out.shapes[written] = MARKS[kind]
     return stop, written + 1 + layout_bytes
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coprlake.intake.formats import json_scanning as scanning
-from coprlake.intake.formats.json_comparing import BoolArray, read_integers, same_json, same_strings, same_times
+from coprlake.intake.formats.json_comparing import BoolArray, mark_times, same_json, same_strings
 from coprlake.intake.formats.json_scanning import Scanned
 from coprlake.intake.lines import Lines, text_column
-from coprlake.kernel import I32Array, I64Array, U8Array
+from coprlake.kernel import I64Array, U8Array
 from coprlake.records import ATTRIBUTES, CONTENT, JSON_REST, JSON_SHAPE, TIMESTAMP
 from coprlake.text.arrow_strings import Strings, view_strings
 from coprlake.text.json_shapes import IS_CONTENT, parsed_shape
@@ -22,9 +22,11 @@ from coprlake.text.json_shapes import IS_CONTENT, parsed_shape
 _MANY_SHAPES: Final = 512
 """If a block has more, and they do not repeat, lines are kept as a whole."""
 
-_REST, _CONTENT, _FLOAT_SECONDS, _FLOAT_MILLIS = b"rcFG"
-_EPOCHS: Final = ((b"0"[0], 1_000_000, 1), (b"3"[0], 1000, 1), (b"6"[0], 1, 1), (b"9"[0], 1, 1000))
-"""Marks of the timestamp as an integer, how many microseconds one is, and how many are one."""
+_REST, _CONTENT, _FLOAT_SECONDS, _FLOAT_MILLIS, _LONG_TIME, _NANOS = b"rcFGu9"
+_EPOCHS: Final = ((b"0"[0], 1_000_000), (b"3"[0], 1000), (b"6"[0], 1))
+"""Marks of the timestamp as an integer, and how many microseconds one is."""
+_TO_MICROS: Final = 27
+"""Bytes of a time in ISO 8601 up to the sixth digit of its fraction, with the quote before it."""
 _BLANK: Final = 32
 _EXACT_FLOATS: Final = 1 << 53
 
@@ -33,17 +35,17 @@ class _Places(NamedTuple):
     """The values of one field and kind."""
 
     data: U8Array
+    scanned: Scanned
     kind: int
+    numbers: I64Array  # of the values, among all
     rows: I64Array  # of the batch
-    firsts: I32Array
-    lasts: I32Array
-    marks: I32Array
 
     def part(self, mask: BoolArray) -> "_Places":
-        return _Places(self.data, self.kind, self.rows[mask], self.firsts[mask], self.lasts[mask], self.marks[mask])
+        return self._replace(numbers=self.numbers[mask], rows=self.rows[mask])
 
     def texts(self) -> pa.StringArray:
-        return text_column(self.data, Lines(self.firsts.astype(np.int64), self.lasts.astype(np.int64)))
+        firsts, lasts = self.scanned.firsts[self.numbers], self.scanned.lasts[self.numbers]
+        return text_column(self.data, Lines(firsts.astype(np.int64), lasts.astype(np.int64)))
 
 
 class _Attributes:
@@ -80,9 +82,9 @@ def _of_texts(places: _Places, texts: Strings, rows: I64Array) -> BoolArray:
     """Which values a column of text has in these rows."""
     out = np.zeros(len(rows), np.bool_)
     if places.kind in (scanning.STRING, scanning.TIME):
-        same_strings(places.data, places.firsts, places.lasts, texts, rows, out)
+        same_strings(places.data, places.scanned, places.numbers, texts, rows, out)
     elif places.kind != scanning.FLOAT:
-        same_json(places.data, places.firsts, places.lasts, texts, rows, out)
+        same_json(places.data, places.scanned, places.numbers, texts, rows, out)
     else:
         spans = Lines(texts.starts[rows], np.where(rows < 0, texts.starts[rows], texts.starts[rows + 1]))
         out = _same_floats(places, _as_floats(text_column(texts.data, spans))) & (rows >= 0)
@@ -100,12 +102,6 @@ def _same_floats(places: _Places, values: pa.Array) -> BoolArray:
     return np.asarray(pc.equal(values, _as_floats(places.texts())).fill_null(False))
 
 
-def _integers(places: _Places) -> I64Array:
-    out = np.empty(len(places.rows), np.int64)
-    read_integers(places.data, places.firsts, places.lasts, out)
-    return out
-
-
 def _of_column(places: _Places, column: pa.Array) -> BoolArray:
     """Which values a column has in their rows."""
     kind = places.kind
@@ -115,11 +111,13 @@ def _of_column(places: _Places, column: pa.Array) -> BoolArray:
         return _of_texts(places, view_strings(column), places.rows)
     own = column.take(pa.array(places.rows))
     if kind == scanning.BOOLEAN and pa.types.is_boolean(column.type):
-        return np.asarray(pc.equal(own, pa.array(places.data[places.firsts] == b"t"[0])).fill_null(False))
+        return np.asarray(
+            pc.equal(own, pa.array(places.data[places.scanned.firsts[places.numbers]] == b"t"[0])).fill_null(False)
+        )
     if kind == scanning.INTEGER and pa.types.is_int64(column.type):
-        return np.asarray(pc.equal(own, pa.array(_integers(places))).fill_null(False))
+        return np.asarray(pc.equal(own, pa.array(places.scanned.integers[places.numbers])).fill_null(False))
     if kind == scanning.INTEGER and pa.types.is_float64(column.type):
-        values = _integers(places)
+        values = places.scanned.integers[places.numbers]
         is_exact = (values > -_EXACT_FLOATS) & (values < _EXACT_FLOATS)
         return is_exact & np.asarray(pc.equal(own, pa.array(values.astype(np.float64))).fill_null(False))
     if kind == scanning.FLOAT and pa.types.is_float64(column.type):
@@ -127,18 +125,16 @@ def _of_column(places: _Places, column: pa.Array) -> BoolArray:
     return np.zeros(len(places.rows), np.bool_)
 
 
-def _of_time(places: _Places, micros: I64Array, shapes: U8Array) -> U8Array:
+def _of_time(places: _Places, micros: I64Array) -> U8Array:
     """The mark with which the timestamp gives back each value, or that of the rest."""
     out = np.full(len(places.rows), _REST, np.uint8)
     if places.kind == scanning.TIME:
-        same = np.empty(len(out), np.bool_)
-        same_times(places.data, places.firsts, shapes, places.marks, micros, same)
-        out[same] = scanning.MARKS[scanning.TIME]
+        mark_times(places.data, places.scanned, places.numbers, micros, out)
     elif places.kind == scanning.INTEGER:
-        values = _integers(places)
-        for mark, size, parts in _EPOCHS:
-            same = (micros % size == 0) & (micros // size == values // parts) & (values % parts == 0)
-            out[same & (out == _REST)] = mark
+        values = places.scanned.integers[places.numbers]
+        out[(values > 1000) & (values // 1000 == micros)] = _NANOS
+        for mark, size in _EPOCHS:
+            out[(micros % size == 0) & (micros // size == values)] = mark
     elif places.kind == scanning.FLOAT:
         values = _as_floats(places.texts()).to_numpy(zero_copy_only=False)
         out[values == micros / 1e3] = _FLOAT_MILLIS
@@ -173,17 +169,29 @@ class _Checking:
         for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             own = order[first:last]
             kind = int(self._out.kinds[own[0]])
-            places = _Places(
-                self._data, kind, lines[own], self._out.firsts[own], self._out.lasts[own], self._out.marks[own]
-            )
+            places = _Places(self._data, self._out, kind, own, lines[own])
             marks = self._marks(places, names[int(field_numbers[own[0]])])
-            self._out.shapes[places.marks] = marks
+            changed = marks != scanning.MARKS[kind]
+            if not changed.any():
+                continue
+            own, marks = own[changed], marks[changed]
+            self._out.shapes[self._out.marks[own]] = marks
             if kind == scanning.TIME:
-                other = places.marks[marks != scanning.MARKS[scanning.TIME]]
+                other = self._out.marks[own[marks != _LONG_TIME]]
                 for offset in range(1, 5):
                     self._out.shapes[other + offset] = _BLANK
-            left[own] = marks == _REST
+            left[own] = (marks == _REST) | (marks == _LONG_TIME) | (marks == _NANOS)
+            self._shorten(own[marks == _LONG_TIME], own[marks == _NANOS])
+        left |= self._out.kinds[:count] == scanning.REST
         return left
+
+    def _shorten(self, long_times: I64Array, nanos: I64Array) -> None:
+        """Leave only the digits for the rest that the timestamp does not have."""
+        firsts, lasts, shapes = self._out.firsts, self._out.lasts, self._out.shapes
+        digits = ((shapes[self._out.marks[long_times] + 1] | 32) - 97) % 10
+        firsts[long_times] += _TO_MICROS
+        lasts[long_times] = firsts[long_times] + digits - 6
+        firsts[nanos] = lasts[nanos] - 3
 
     def _marks(self, places: _Places, name: str) -> U8Array:
         """The mark of each value of a field."""
@@ -196,10 +204,7 @@ class _Checking:
         if name in self._batch.schema.names:
             column = self._batch.column(name)
             found = _of_column(places, column)
-            if column.null_count:
-                missing = np.asarray(column.is_null())[places.rows]
-            else:
-                missing = np.zeros(len(marks), np.bool_)
+            missing = np.asarray(column.is_null())[places.rows] if column.null_count else found & False
         attributes = self._attributes.found(name, places.rows) if missing.any() else None
         if attributes is not None:
             found |= missing & _of_texts(places, *attributes)
@@ -211,7 +216,7 @@ class _Checking:
 
     def _elsewhere(self, places: _Places) -> U8Array:
         """The marks of values that are the timestamp or the content, or of the rest."""
-        marks = _of_time(places, self._micros[places.rows], self._out.shapes)
+        marks = _of_time(places, self._micros[places.rows])
         if places.kind in (scanning.STRING, scanning.TIME):
             marks[(marks == _REST) & _of_texts(places, self._content, places.rows)] = _CONTENT
         return marks
