@@ -101,10 +101,11 @@ def string_end(data: U8Array, at: int, end: int) -> int:
             if not (has_byte(word, _QUOTES) or has_byte(word, BACKSLASHES)):
                 at += 8
                 continue
-        byte = data[at]
-        if byte == QUOTE:
+        while at < end and data[at] != QUOTE and data[at] != BACKSLASH:
+            at += 1
+        if at < end and data[at] == QUOTE:
             return at + 1
-        at += 2 if byte == BACKSLASH else 1
+        at += 2
     return -1
 
 

@@ -4,6 +4,7 @@ Every value of a line is compared with what the record has of it. Where the reco
 where; else the value is kept as it was written. So nothing depends on what happened to a value on its way.
 """
 
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -163,10 +164,14 @@ class _Checking:
         """
         count = len(lines)
         keys = field_numbers * scanning.KINDS + self._out.kinds[:count]
-        order = np.argsort(keys.astype(np.uint16) if len(names) * scanning.KINDS < 1 << 16 else keys, kind="stable")
-        bounds = np.flatnonzero(np.diff(keys[order], prepend=-1, append=-1))
+        if len(names) * scanning.KINDS < 1 << 16:
+            keys = keys.astype(np.uint16)  # which are sorted in two passes
+        order = np.argsort(keys, kind="stable")
+        bounds = [0, *np.cumsum(np.bincount(keys)).tolist()]
         left = np.zeros(count, np.bool_)
-        for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        for first, last in pairwise(bounds):
+            if first == last:
+                continue
             own = order[first:last]
             kind = int(self._out.kinds[own[0]])
             places = _Places(self._data, self._out, kind, own, lines[own])
@@ -222,20 +227,39 @@ class _Checking:
         return marks
 
 
-def shaped(batch: pa.RecordBatch, raw: pa.StringArray, broken: BoolArray | None = None) -> pa.RecordBatch:
-    """The records of JSON lines with the two columns.
+class JsonShaper:
+    """Adds the two columns to the records of JSON lines."""
 
-    Args:
-        batch: the records.
-        raw: their lines.
-        broken: which of these are not JSON.
-    """
+    def __init__(self) -> None:
+        self._room = scanning.room_for(0, 0)
+
+    def _room_for(self, data_bytes: int, line_count: int) -> Scanned:
+        """Arrays that are large enough; used again, since fresh memory is slow."""
+        if len(self._room.shapes) < data_bytes + line_count or len(self._room.shape_starts) < line_count + 1:
+            self._room = scanning.room_for(data_bytes, line_count)
+        room = self._room
+        return room._replace(
+            shape_starts=room.shape_starts[: line_count + 1], place_starts=room.place_starts[: line_count + 1]
+        )
+
+    def shaped(self, batch: pa.RecordBatch, raw: pa.StringArray, broken: BoolArray | None = None) -> pa.RecordBatch:
+        """The records with the two columns.
+
+        Args:
+            batch: the records.
+            raw: their lines.
+            broken: which of these are not JSON.
+        """
+        out = self._room_for(sum(buffer.size for buffer in raw.buffers()[2:] if buffer), len(raw))
+        return _shaped(batch, raw, broken, out)
+
+
+def _shaped(batch: pa.RecordBatch, raw: pa.StringArray, broken: BoolArray | None, out: Scanned) -> pa.RecordBatch:
     data, starts, _ = view_strings(raw)
     modes = np.zeros(len(raw), np.uint8)
     modes[np.asarray(pc.equal(batch.column(CONTENT), raw))] = scanning.CONTENT_LINE
     if broken is not None:
         modes[broken] = scanning.NO_LINE
-    out = scanning.room_for(int(starts[-1] - starts[0]), len(raw))
     count = scanning.scan_objects(data, starts, modes, out)
     shapes = _shape_column(out, modes)
     fields, names, odd = _fields(shapes, out)
