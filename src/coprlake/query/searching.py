@@ -257,6 +257,19 @@ class Search(Summarized, Candidates, Results):
         finally:
             self.report = found.report
 
+    def lines(self) -> Iterator[str]:
+        """The matching records as text: the content, and the whole line as JSON if a record came from JSON.
+
+        That JSON means the same as what was read: the same keys in the same order, with the same values.
+        """
+        from coprlake.segment.original_lines import lines_of
+
+        columns = tuple(_all_columns(self._view()).names)
+        found = Search(self._view, Exact(self._asked), replace(self._options, columns=columns), resolves=self._resolves)
+        for batch in found:
+            yield from lines_of(batch)
+        self.report = found.report
+
     def _facts(self) -> Mapping[str, Any]:
         return {"predicate": text_of(self._asked)} | self._options.differences()
 

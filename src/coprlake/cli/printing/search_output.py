@@ -280,7 +280,7 @@ class ColumnWriter:
 
 def _originals(batch: pa.RecordBatch) -> list[str | None]:
     """The JSON of each record that came from JSON, as it was."""
-    from coprlake.query.original_lines import json_lines
+    from coprlake.segment.original_lines import json_lines
 
     return json_lines(batch)
 

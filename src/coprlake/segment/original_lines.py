@@ -19,11 +19,6 @@ _EPOCH_MARKS: Final = {"0": 1_000_000, "3": 1000, "6": 1, "9": 1}
 _encoded = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def has_originals(names: Sequence[str]) -> bool:
-    """Whether a table with these columns may have records that came from JSON."""
-    return JSON_SHAPE in names
-
-
 def json_lines(batch: pa.RecordBatch) -> list[str | None]:
     """The JSON of each record, in one line; None for records that did not come from JSON.
 
@@ -44,6 +39,14 @@ def json_lines(batch: pa.RecordBatch) -> list[str | None]:
         for row, line in zip(rows.tolist(), _lines(text, batch.take(pa.array(rows))), strict=True):
             out[row] = line
     return out
+
+
+def lines_of(batch: pa.RecordBatch) -> list[str]:
+    """Each record as text: its JSON if it came from JSON, else its content."""
+    contents = _values(batch, CONTENT, pa.string())
+    return [
+        (content or "") if line is None else line for line, content in zip(json_lines(batch), contents, strict=True)
+    ]
 
 
 def _lines(text: str, batch: pa.RecordBatch) -> Sequence[str | None]:
