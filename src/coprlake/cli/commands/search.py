@@ -128,7 +128,9 @@ def _printed(table: "Table", find: "Finder", asked: SearchRequest, printing: Pri
         has_context=any(printing.context),
         is_raw=printing.raw,
     )
-    needed = list(table.schema.names) if printing.only_matching else needed_columns(table, shown)
+    needed = list(table.schema.names)
+    if not printing.only_matching:
+        needed = needed_columns(table, shown.columns, are_originals=shown.are_originals)
     options = {"context": printing.context} if any(printing.context) else {}
     found = find(order=printing.order, limit=printing.limit, columns=needed, **options)
     count = _write(table, found, asked, shown, printing)

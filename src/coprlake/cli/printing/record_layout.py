@@ -1,6 +1,7 @@
 """Which columns of a record are printed, where and in which format, including the defaults."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -110,13 +111,13 @@ def chosen_layout(
     return Shown(output, out, tuple(dict.fromkeys(chosen)), columns is not None, has_context, are_originals)
 
 
-def needed_columns(table: "Table", shown: Shown) -> list[str]:
+def needed_columns(table: "Table", shown: Sequence[str], *, are_originals: bool = False) -> list[str]:
     """List the columns to read: those shown, the time for sorting, the source for context; all for originals."""
     from coprlake.query.resolving import time_column
     from coprlake.records import SOURCE, TIMESTAMP
 
     names = table.schema.names
-    if shown.are_originals:
+    if are_originals:
         return list(names)
     own = time_column(table.schema) or TIMESTAMP
-    return [name for name in dict.fromkeys([*shown.columns, own, SOURCE]) if name in names]
+    return [name for name in dict.fromkeys([*shown, own, SOURCE]) if name in names]
