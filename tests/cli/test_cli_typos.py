@@ -138,3 +138,17 @@ def test_an_empty_table_has_no_typos(run: Run, tmp_path: Path) -> None:
     result = run("search", tmp_path / "t", "--where", "anything=x", "--level", "audit")
     assert result.exit_code == 1
     assert "no record has" not in result.stderr
+
+
+def test_a_large_folder_that_is_no_table_is_refused_early(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coprlake.cli.options.table_argument._MOST_SEEN", 50)
+    for number in range(10):
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        for name in range(9):
+            (folder / f"{name}.txt").touch()
+    result = run("search", "x", tmp_path)
+    assert result.exit_code == 2
+    assert "no Parquet file is among its first 50 files and folders" in result.stderr

@@ -99,7 +99,7 @@ def records() -> Iterable[dict[str, Any]]:
 
 def small_table(folder: Path) -> Table:
     """The table that the cases of tables.txt are about, in several segments."""
-    table = create_table(folder, schema=pa.schema([("id", pa.int64()), ("zone", pa.string())]))
+    table = create_table(folder, schema=pa.schema([("id", pa.int64()), ("zone", pa.string())]), partition_by="day")
     rows = list(records())
     for part in (rows[:5], rows[5:]):
         table.append(part)

@@ -152,7 +152,7 @@ PROBLEMS = [
     ('contains("a") & "b"', 17, 'found "b"'),
     ('contains("a") + contains("b")', 1, "expected a predicate"),
     ("contains(1)", 1, "expected a text to look for, found 1"),
-    ('contains("a", feld="b")', 1, "unexpected keyword argument 'feld'; expected contains(text, field='content'"),
+    ('contains("a", feld="b")', 1, "unexpected keyword argument 'feld'; expected contains(text, field='any value'"),
     ('contains("a", case_sensitive=1)', 30, "expected true or false, found 1"),
     ('compare("a", "=", 1)', 1, "expected one of <, <=, >, >=, found '='"),
     ('one_of("a", 5)', 1, "expected a list of values, found 5"),

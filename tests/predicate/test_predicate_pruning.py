@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from coprlake.config import RuleSet
-from coprlake.predicate.narrowing.demand import compile_either, demand_of
+from coprlake.predicate.narrowing.demand import demand_of
 from coprlake.predicate.narrowing.required import required_tokens
 from coprlake.predicate.predicates import (
     ALL_FIELDS,
@@ -205,29 +205,23 @@ def test_fields_that_are_not_listed() -> None:
     assert required_tokens(Term("x", ALL_FIELDS), closed).expression == both
 
 
-SOME_TOKENS = st.lists(st.integers(1, 9), min_size=1, max_size=4)
-
-
-@given(SOME_TOKENS, SOME_TOKENS, st.data())
-def test_all_tokens_of_one_or_of_the_other(one: list[int], other: list[int], data: st.DataObject) -> None:
-    present = data.draw(st.sets(st.integers(1, 9)))
-    program = compile_either(np.array(one, np.uint32), np.array(other, np.uint32))
-    list_ids = np.array([0 if token in present else -1 for token in program.fingerprints.tolist()], np.int64)
-    found = algebra.may_match(program.steps, list_ids, np.zeros(len(program.steps), np.uint8))
-    assert found == (set(one) <= present or set(other) <= present)
-
-
-def test_a_text_in_any_value_is_in_the_content_or_elsewhere() -> None:
-    profile = Profile({CONTENT: GRAMS, "user": WHOLE}, complete=True, values="winnowed")
-    for predicate in (Contains("refused by", ANY_VALUE), Term("refused by", ANY_VALUE)):
-        demand = demand_of(predicate, profile)
-        expression, notes = required_tokens(predicate, profile)
-        assert not notes
-        tokens = algebra.compile_expression(expression).fingerprints
-        assert set(demand.program.fingerprints.tolist()) == set(tokens.tolist())
+def test_any_value_and_fields_share_the_tokens_of_the_content() -> None:
+    together = Indexed(RuleSet.WINNOWED, whole_values=False, with_content=True)
+    profile = Profile({CONTENT: GRAMS, "user": together, SOURCE: WHOLE}, complete=True, any_value="winnowed")
+    for text in ("refused by", "bob-7", "0123456789abcdef0123"):
+        for field in (ANY_VALUE, CONTENT, "user"):
+            inside, term = Contains(text, field), Term(text, field)
+            assert required_tokens(inside, profile) == (all_tokens(contains_tokens(text)), ())
+            assert required_tokens(term, profile) == (all_tokens(term_tokens(text)), ())
+            assert demand_of(inside, profile).program.fingerprints.tolist() == contains_tokens(text).tolist()
+            assert demand_of(term, profile).program.fingerprints.tolist() == term_tokens(text).tolist()
+        assert required_tokens(Equals("user", text), profile).expression == all_tokens(term_tokens(text))
+        everywhere = algebra.batches_in_any(all_tokens(term_tokens(text)), all_tokens(term_tokens(text, SOURCE)))
+        assert required_tokens(Term(text, ALL_FIELDS), profile).expression == everywhere
+    assert required_tokens(Equals("user", ""), profile).notes == ('equals(user, ""): a value without a word',)
     assert demand_of(Contains("re", ANY_VALUE), profile).kind == "always"
     old = Profile({CONTENT: GRAMS, "user": WHOLE}, complete=True)
     assert demand_of(Contains("refused", ANY_VALUE), old).kind == "always"
-    text = Profile({CONTENT: GRAMS, SOURCE: WHOLE}, complete=True)
-    only = demand_of(Contains("refused", ANY_VALUE), text).program.fingerprints
+    lines = Profile({CONTENT: GRAMS, SOURCE: WHOLE}, complete=True)
+    only = demand_of(Contains("refused", ANY_VALUE), lines).program.fingerprints
     assert only.tolist() == contains_tokens("refused").tolist()

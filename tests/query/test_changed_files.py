@@ -70,10 +70,10 @@ CUT_SIDECAR = """
     from coprlake.storage import snapshot
     path, sidecar = sys.argv[1:]
     table = coprlake.open_table(path)
-    assert len(table.search("request 77").arrow()) == EXPECTED
+    assert len(table.search(coprlake.contains("request 77")).arrow()) == EXPECTED
     os.truncate(sidecar, 100)
     time.sleep(snapshot.CHECK_SECONDS + 0.1)
-    search = table.search("request 77")
+    search = table.search(coprlake.contains("request 77"))
     assert len(search.arrow()) == EXPECTED
     print(search.report.problems)
 """.replace("EXPECTED", str(sum("request 77" in line for line in LINES)))

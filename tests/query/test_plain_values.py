@@ -16,9 +16,9 @@ from coprlake.intake.options import ReadOptions
 from coprlake.intake.reading import Intake
 from coprlake.predicate.predicates import ANY_VALUE, Predicate, Prefix, Regex
 from coprlake.segment.mutable import SegmentOptions
-from coprlake.segment.sidecar import Description, joined_values
+from coprlake.segment.sidecar import Description, are_all_in_content, joined_any_value
 from coprlake.testing.naive_search import matches
-from coprlake.tokens.profile import IN_CONTENT, NOT_TOGETHER
+from coprlake.tokens.profile import NOT_TOGETHER
 
 WORDS = st.sampled_from(["alpha", "10.0.0.7", "GET", "x=1", "true", "404", "zz", "Ünï", "a\nb", ""])
 SCALARS = st.one_of(WORDS, st.integers(-5, 5000), st.floats(allow_nan=False, width=32), st.booleans(), st.none())
@@ -38,10 +38,10 @@ def ingested(folder: Path, text: str, name: str = "log.json", **options: Any) ->
     return table
 
 
-def values_in(table: Table) -> str:
+def description_of(table: Table) -> Description:
     (segment,) = table.snapshot().segments
     assert segment.sidecar is not None
-    return segment.sidecar.description.values
+    return segment.sidecar.description
 
 
 def check(table: Table, *predicates: Predicate) -> None:
@@ -114,7 +114,7 @@ def test_the_fields_of_a_line_cost_nothing_more(tmp_path: Path) -> None:
     ]
     table = ingested(tmp_path, "".join(lines), "access.log")
     assert "http_status" in table.schema.names
-    assert values_in(table) == IN_CONTENT
+    assert description_of(table).all_in_content
     check(table, contains("agent 7", ANY_VALUE), term("10.0.0.19", ANY_VALUE), Prefix("agent 8", ANY_VALUE))
     check(table, Regex("^agent 8$", ANY_VALUE), term("agent", ANY_VALUE), contains("absent", ANY_VALUE))
 
@@ -161,21 +161,27 @@ def test_optimize_keeps_values_searchable(tmp_path: Path) -> None:
         table.append([{"content": f"line {n}", "user": f"user-{n}"} for n in range(start, start + 50)])
     table.append([{"content": "only text"}])
     table.optimize(full=True)
-    assert values_in(table) not in (NOT_TOGETHER, IN_CONTENT)
+    assert description_of(table).any_value == "winnowed"
+    assert not description_of(table).all_in_content
     assert table.search("user-77").count() == 1
     assert table.verify(deep=True).is_sound
 
 
 def test_how_values_are_indexed_after_a_merge() -> None:
-    def described(values: str, *fields: str) -> Description:
-        return Description("x", 1, 1, 1, 1, dict.fromkeys(fields, "values"), values=values)
+    def described(any_value: str, *fields: str, inside: bool = False) -> Description:
+        kinds = dict.fromkeys(fields, "any+winnowed") | {"content": "winnowed"}
+        return Description("x", 1, 1, 1, 1, kinds, any_value=any_value, all_in_content=inside)
 
-    new, text = described("winnowed", "content", "user"), described(IN_CONTENT, "content", "http_method")
-    old, old_text = described(NOT_TOGETHER, "content", "user"), described(NOT_TOGETHER, "content", "source")
-    assert joined_values([new, text]) == "winnowed"
-    assert joined_values([text, old_text]) == IN_CONTENT
-    assert joined_values([new, old]) == NOT_TOGETHER
-    assert joined_values([new, described("paper", "content")]) == NOT_TOGETHER
+    new, lines = described("winnowed", "user"), described("winnowed", "http_method", inside=True)
+    old, old_text = described(NOT_TOGETHER, "user"), described(NOT_TOGETHER, "source")
+    empty, unlisted = Description("x", 1, 0, 0, 0), Description("x", 1, 1, 1, 1, complete=False)
+    assert joined_any_value([new, lines, empty]) == "winnowed"
+    assert not are_all_in_content([new, lines])
+    assert joined_any_value([lines, old_text]) == "winnowed"
+    assert are_all_in_content([lines, old_text, empty])
+    for other in (old, unlisted, described("paper"), described("of a later version")):
+        assert joined_any_value([new, other]) == NOT_TOGETHER or other.any_value == "of a later version"
+    assert joined_any_value([new, described("of a later version", "user")]) == NOT_TOGETHER
 
 
 def test_columns_of_other_writers(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_a_time_so_long_ago(tmp_path: Path) -> None:
     assert sorted(ids(table, since=timedelta(hours=31), until=timedelta(hours=1))) == [2, 30]
 
 
-@pytest.mark.parametrize("moment", ["yesterday", "", 1.5, [], object()])
+@pytest.mark.parametrize("moment", ["yesterdai", "", 1.5, [], object()])
 def test_what_is_no_time_is_refused(table: Table, moment: Any) -> None:
     with pytest.raises(UsageError, match="time"):
         table.search(since=moment)

@@ -129,8 +129,9 @@ def test_a_folder_without_times_and_content(tmp_path: Path) -> None:
         assert table.search().count() == 3
         assert [row["n"] for row in table.search(equals("name", "two")).rows()] == [2]
         assert [row["n"] for row in table.search(contains("one", "*")).rows()] == [1]
+        assert [row["n"] for row in table.search("two").rows()] == [2]
         with pytest.raises(UsageError, match="no column content"):
-            table.search("x").count()
+            table.search(contains("x", "content")).count()
         assert len(list(table.search(order="newest", limit=2).rows())) == 2
         with pytest.raises(UsageError, match="no column timestamp"):
             table.search(since=START).count()

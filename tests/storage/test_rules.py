@@ -187,7 +187,7 @@ def test_segments_of_other_fields_with_grams_are_tokenized_again(tmp_path: Path)
     table.optimize()
     (segment,) = table.snapshot().segments
     assert segment.sidecar is not None
-    assert segment.sidecar.description.fields["user"] == "values"
+    assert segment.sidecar.description.fields["user"] == "any+winnowed"
     assert table.verify(deep=True).is_sound
 
 

@@ -20,6 +20,7 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeGuard, assert_never
 from coprlake.errors import UsageError
 from coprlake.predicate import build
 from coprlake.predicate.predicates import (
+    ANY_VALUE,
     EVERYTHING,
     NOTHING,
     And,
@@ -34,7 +35,6 @@ from coprlake.predicate.predicates import (
     Predicate,
     Value,
 )
-from coprlake.records import CONTENT
 from coprlake.text.nearest_words import nearest
 
 Literal: TypeAlias = Value | tuple[Any, ...] | None
@@ -302,7 +302,7 @@ def _written_leaf(predicate: Leaf) -> str:
         return f"equals({_text(predicate.field)}, {_value(predicate.value)}{cased})"
     if isinstance(predicate, OneOf):
         return f"one_of({_text(predicate.field)}, [{', '.join(map(_value, predicate.values))}]{cased})"
-    field = "" if predicate.field == CONTENT else f", field={_text(predicate.field)}"
+    field = "" if predicate.field == ANY_VALUE else f", field={_text(predicate.field)}"
     return f"{type(predicate).__name__.lower()}({_text(predicate.text)}{field}{cased})"
 
 

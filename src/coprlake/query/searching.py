@@ -183,6 +183,7 @@ class Search(Summarized, Candidates, Results):
         self, view: Callable[[], View], sought: Exact, options: SearchOptions, *, resolves: bool = False
     ) -> None:
         super().__init__(view, sought.necessary, options)
+        self._exact = sought
         self._asked = sought.predicate
         self._resolves = resolves
 
@@ -232,7 +233,7 @@ class Search(Summarized, Candidates, Results):
     def on(self, view: View, *, order: Order, limit: int | None) -> "Search":
         """The same search of other segments."""
         options = replace(self._options, order=order, limit=limit)
-        return Search(lambda: view, Exact(self._asked), options, resolves=self._resolves)
+        return Search(lambda: view, self._exact, options, resolves=self._resolves)
 
     def distinct(self, column: str) -> Iterator[str | None]:
         """The values of a text column among the matching records, each once, as soon as it is found.
@@ -247,7 +248,7 @@ class Search(Summarized, Candidates, Results):
             return known.issuperset(segment.read(batch, [column]).column(column).unique().to_pylist())
 
         options = replace(self._options, columns=(column,), order="any", limit=None, skips=has_only_known)
-        found = Search(self._view, Exact(self._asked), options, resolves=self._resolves)
+        found = Search(self._view, self._exact, options, resolves=self._resolves)
         try:
             for batch in found:
                 for value in batch.column(column).unique().to_pylist():

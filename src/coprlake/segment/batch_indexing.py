@@ -1,6 +1,12 @@
-"""Finds the tokens of each field in the records of a batch; every string column and attribute is indexed."""
+"""Finds the tokens in the records of a batch; every string column and attribute is indexed.
 
-from collections.abc import Iterator, Mapping
+The content and all other values that a plain search looks at have one set of tokens: whatever is asked of one field,
+some value of the record must have. Fields that a plain search does not look at, and those that somebody wants grams
+of, have tokens under their own names.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +19,11 @@ from coprlake.predicate.deciding.record_values import is_searched, record_values
 from coprlake.predicate.deciding.typed import Mask, valid_rows
 from coprlake.predicate.paths import is_nested, leaf_types
 from coprlake.records import ATTRIBUTES, CONTENT, HIDDEN
-from coprlake.segment.sidecar import FIELD_LIMIT, UNINDEXED, Description, IndexPlan, kind_of
+from coprlake.segment.sidecar import FIELD_LIMIT, KINDS, UNINDEXED, Description, IndexPlan, kind_of
 from coprlake.text.arrow_strings import as_binary, string_buffers
-from coprlake.text.inside import mark_inside
-from coprlake.text.text_types import is_text, is_text_or_bytes
-from coprlake.tokens.profile import IN_CONTENT, NOT_TOGETHER, VALUES_FIELD, Indexed
+from coprlake.text.text_types import is_text
+from coprlake.tokens.inside import INSIDE, OUTSIDE, mark_inside
+from coprlake.tokens.profile import NOT_TOGETHER, OWN_TOKENS, Indexed
 from coprlake.tokens.rules import field_rules
 from coprlake.tokens.scanner import BatchScanner
 
@@ -32,8 +38,10 @@ def _is_plain_map(kind: pa.DataType) -> bool:
     return pa.types.is_map(kind) and is_text(kind.key_type) and is_text(kind.item_type)
 
 
-def attribute_columns(attributes: pa.Array | pa.ChunkedArray) -> Iterator[tuple[str, pa.Array]]:
-    """The values of each key that occurs in the map."""
+def attribute_columns(
+    attributes: pa.Array | pa.ChunkedArray, wanted: Callable[[str], bool] = lambda key: True
+) -> Iterator[tuple[str, pa.Array]]:
+    """The values of each key that occurs in the map; none for keys whose values are not wanted."""
     chunks = attributes.chunks if isinstance(attributes, pa.ChunkedArray) else [attributes]
     for chunk in chunks:
         if len(chunk) == chunk.null_count:
@@ -44,19 +52,34 @@ def attribute_columns(attributes: pa.Array | pa.ChunkedArray) -> Iterator[tuple[
             continue
         keys = pc.dictionary_encode(as_binary(chunk.keys.slice(first, last - first)))
         items = chunk.items.slice(first, last - first)
+        names = [key.decode("utf-8", "surrogateescape") for key in keys.dictionary.to_pylist()]  # some may be invalid
+        is_wanted = [wanted(name) for name in names]
+        if not any(is_wanted):
+            yield from ((name, items.slice(0, 0)) for name in names)
+            continue
         order = np.argsort(np.asarray(keys.indices), kind="stable")
-        found, starts = np.unique(np.asarray(keys.indices)[order], return_index=True)
-        ends = [*starts[1:].tolist(), len(order)]
-        for key, start, end in zip(found.tolist(), starts.tolist(), ends, strict=True):
-            name = keys.dictionary[key].as_py().decode("utf-8", "surrogateescape")  # other writers' keys may be invalid
-            yield name, items.take(pa.array(order[start:end]))
+        ends = np.cumsum(np.bincount(np.asarray(keys.indices), minlength=len(names))).tolist()
+        for name, takes, start, end in zip(names, is_wanted, [0, *ends], ends, strict=False):
+            yield name, items.take(pa.array(order[start:end])) if takes else items.slice(0, 0)
 
 
-def values_outside_content(batch: pa.RecordBatch) -> Iterator[pa.Array]:
-    """The values of each field that a plain search looks at, less those that are in the content of their record."""
+class OtherValues(NamedTuple):
+    """The values of a batch that a plain search looks at, apart from its content.
+
+    Attributes:
+        arrays: those whose tokens are not surely among those of the content of their record, as large binary.
+        all_in_content: whether each value is a part of the content of its record.
+    """
+
+    arrays: list[pa.Array]
+    all_in_content: bool
+
+
+def other_values(batch: pa.RecordBatch) -> OtherValues:
+    """The values of all fields that a plain search looks at, apart from the content."""
     content = batch.column(CONTENT) if CONTENT in batch.schema.names else None
     no_content: Mask | None = None
-    if content is None or not is_text_or_bytes(content.type):
+    if content is None or not is_text(content.type):  # a content of bytes has no tokens of its own
         lines = pa.array([b""] * batch.num_rows, pa.large_binary())
         no_content = np.ones(batch.num_rows, np.bool_)
     else:
@@ -66,8 +89,10 @@ def values_outside_content(batch: pa.RecordBatch) -> Iterator[pa.Array]:
             lines = lines.fill_null(b"")
     hay, hay_starts = string_buffers(lines)
     cursors = hay_starts[:-1].astype(np.int64)
+    found: list[pa.Array] = []
+    all_in_content = True
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if name == CONTENT and content is not None and is_text_or_bytes(column.type):
+        if name == CONTENT and is_text(column.type):
             continue
         for array, rows in record_values(name, column):
             values = as_binary(array).cast(pa.large_binary())
@@ -75,10 +100,14 @@ def values_outside_content(batch: pa.RecordBatch) -> Iterator[pa.Array]:
             inside = np.empty(len(values), np.uint8)
             mark_inside(data, starts, rows, hay, hay_starts, cursors, inside)
             if no_content is not None:
-                inside[no_content[rows]] = 0  # not even an empty value is in a content that is missing
-            outside = np.flatnonzero(inside == 0)
-            if len(outside):
-                yield values if len(outside) == len(values) else values.take(pa.array(outside))
+                inside[no_content[rows]] = OUTSIDE  # not even an empty value is in a content that is missing
+            if values.null_count:
+                inside[~valid_rows(values)] = INSIDE
+            others = np.flatnonzero(inside != INSIDE)
+            if len(others):
+                all_in_content = all_in_content and bool((inside[others] != OUTSIDE).all())
+                found.append(values if len(others) == len(values) else values.take(pa.array(others)))
+    return OtherValues(found, all_in_content)
 
 
 class BatchIndexer:
@@ -98,26 +127,24 @@ class BatchIndexer:
         self.fields: dict[str, str] = {}
         self.typed: set[str] = set()
         self.complete = True
-        self._has_values_elsewhere = False
+        self.all_in_content = True
 
     @property
-    def values(self) -> str:
-        """How the values of all fields are indexed together so far, as in `Profile.values`."""
-        if not self._plan.values:
-            return NOT_TOGETHER
-        return self._plan.rules.value if self._has_values_elsewhere else IN_CONTENT
+    def any_value(self) -> str:
+        """How the values of all fields are indexed together, as in `Profile.any_value`."""
+        return self._plan.rules.value if self._plan.values else NOT_TOGETHER
 
     def tokens(self, batch: pa.Table) -> Iterator[U32Array]:
-        """The fingerprints of each field; each array is valid until the next one."""
+        """The fingerprints of the batch, in parts; each array is valid until the next one."""
         columns: list[pa.Array | pa.ChunkedArray] = [*batch.columns, *self._constants.values()]
         for name, column in zip((*batch.schema.names, *self._constants), columns, strict=True):
             if name in HIDDEN:
                 self._note(name, UNINDEXED)
             elif is_text(column.type):
-                yield self._scan(name, column)
+                yield from self._scan(name, column)
             elif name == ATTRIBUTES and _is_plain_map(column.type):
-                for key, values in attribute_columns(column):
-                    yield self._scan(key, values)
+                for key, values in attribute_columns(column, self._has_own_tokens):
+                    yield from self._scan(key, values)
             elif is_typed(column.type):
                 self.typed.add(name)
             elif is_nested(column.type) and name != ATTRIBUTES:
@@ -125,22 +152,36 @@ class BatchIndexer:
             else:
                 self._note(name, UNINDEXED)
         if self._plan.values:
-            yield from self._scan_values(batch)
+            yield from self._scan_together(batch)
 
     def describe(self, name: str, data_bytes: int, row_count: int, batch_count: int, raw_bytes: int) -> Description:
         """The sidecar's description of the data file."""
         typed = sorted(self.typed)
         name = name.rpartition("/")[2]
         return Description(
-            name, data_bytes, row_count, batch_count, raw_bytes, self.fields, typed, self.complete, values=self.values
+            name,
+            data_bytes,
+            row_count,
+            batch_count,
+            raw_bytes,
+            self.fields,
+            typed,
+            self.complete,
+            any_value=self.any_value,
+            all_in_content=self._plan.values and self.all_in_content,
         )
 
-    def _scan(self, name: str, values: pa.Array | pa.ChunkedArray) -> U32Array:
-        grams = name in self._gram_fields
-        whole_values = name != CONTENT
+    def _has_own_tokens(self, name: str) -> bool:
+        return not KINDS[planned_kind(name, self._plan)].with_content and (name != CONTENT or not self._plan.values)
+
+    def _scan(self, name: str, values: pa.Array | pa.ChunkedArray) -> Iterator[U32Array]:
+        """The tokens under the field's own name, if it has any."""
         self._note(name, planned_kind(name, self._plan))
+        if not self._has_own_tokens(name):
+            return
+        grams = name in self._gram_fields
         scanner = self._scanner if grams else self._field_scanner
-        return scanner.scan(values, name, grams=grams, whole_values=whole_values, rules=self._plan.rules)
+        yield scanner.scan(values, name, grams=grams, whole_values=name != CONTENT, rules=self._plan.rules)
 
     def _scan_inside(self, name: str, column: pa.Array | pa.ChunkedArray) -> Iterator[U32Array]:
         """All text inside a nested column, under the name of the column; other values are not indexed."""
@@ -155,26 +196,29 @@ class BatchIndexer:
         for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
             for array, _ in leaves(whole(chunk)):
                 if is_text(array.type):
-                    yield self._scan(name, array)
+                    yield from self._scan(name, array)
 
-    def _scan_values(self, batch: pa.Table) -> Iterator[U32Array]:
-        """The values that a plain search looks at and that are not in the content of their record, all together."""
+    def _scan_together(self, batch: pa.Table) -> Iterator[U32Array]:
+        """The content, and the values that a plain search looks at and whose tokens the content does not have."""
         names = [name for name in batch.schema.names if is_searched(name, batch.schema.field(name).type)]
         columns = [name for name in names if batch.column(name).null_count < batch.num_rows]
         found: list[pa.Array] = []
         if any(name != CONTENT for name in columns):
-            parts = batch.select(columns).combine_chunks().to_batches()
-            found = [values for part in parts for values in values_outside_content(part)]
-        found += [
-            as_binary(array).cast(pa.large_binary())
-            for name, column in self._constants.items()
-            for array, _ in record_values(name, column)
-        ]
-        found = [array for array in found if array.null_count < len(array)]
+            for part in batch.select(columns).combine_chunks().to_batches():
+                others = other_values(part)
+                found += others.arrays
+                self.all_in_content = self.all_in_content and others.all_in_content
+        for name, column in self._constants.items():
+            arrays = [as_binary(array).cast(pa.large_binary()) for array, _ in record_values(name, column)]
+            arrays = [array for array in arrays if array.null_count < len(array)]
+            found += arrays
+            self.all_in_content = self.all_in_content and not arrays
+        content = batch.column(CONTENT) if CONTENT in columns else None
+        parts = content.chunks if content is not None and is_text(content.type) else []
         if found:
-            self._has_values_elsewhere = True
-            values = pa.chunked_array(found, pa.large_binary())
-            yield self._scanner.scan(values, VALUES_FIELD, grams=True, whole_values=False, rules=self._plan.rules)
+            parts = [*parts, pa.concat_arrays(found)]
+        if parts:
+            yield self._scanner.scan(parts, CONTENT, grams=True, whole_values=False, rules=self._plan.rules)
 
     def _note(self, name: str, kind: str) -> None:
         if name in self.fields:
@@ -189,6 +233,8 @@ class BatchIndexer:
 def planned_kind(name: str, plan: IndexPlan) -> str:
     """How a plan indexes a field, as a name from `KINDS`."""
     grams = name == CONTENT or name in plan.gram_fields
+    if plan.values and not grams and name not in OWN_TOKENS:
+        return kind_of(Indexed(plan.rules, whole_values=False, with_content=True))
     return kind_of(Indexed(field_rules(plan.rules, grams=grams), whole_values=name != CONTENT))
 
 

@@ -39,7 +39,7 @@ from coprlake.sketch.algebra import TokenProgram
 from coprlake.sketch.sealing import encode
 from coprlake.sketch.spilling import SketchWriter
 from coprlake.summary import Report
-from coprlake.tokens.profile import IN_CONTENT, Profile
+from coprlake.tokens.profile import Profile
 from coprlake.tokens.rules import rule_set
 
 
@@ -174,9 +174,8 @@ class MutableSegment:
     def profile(self) -> Profile:
         """The fields in the sketch so far; open batches may have fields that are not in it yet."""
         with self._lock:
-            values = self._indexer.values
-            values = self._rules.value if values == IN_CONTENT else values  # later batches may have others
-            return profile_of(self._indexer.fields, self._indexer.typed, complete=False, values=values)
+            indexer = self._indexer
+            return profile_of(indexer.fields, indexer.typed, complete=False, any_value=indexer.any_value)
 
     def seal(self) -> SegmentReport:
         """Close all batches, and write the data file and the sidecar, both complete and synced.

@@ -16,9 +16,10 @@ import numpy as np
 from coprlake.config import RULES, RuleSet
 from coprlake.errors import CorruptSidecarError, UsageError
 from coprlake.files import Folder
+from coprlake.records import CONTENT
 from coprlake.segment.checksum import checksum
 from coprlake.sketch.immutable import SealedSketch
-from coprlake.tokens.profile import IN_CONTENT, NOT_TOGETHER, Indexed, Profile, other_fields
+from coprlake.tokens.profile import NOT_TOGETHER, Indexed, Profile, other_fields
 
 MAGIC: Final = b"COPRSIDE"
 MAJOR: Final = 1
@@ -47,10 +48,14 @@ KINDS: Final = {
     "grams": Indexed(RuleSet.PAPER, whole_values=False),
     "grams+values": Indexed(RuleSet.PAPER, whole_values=True),
     "values": Indexed(None, whole_values=True),
+    "any+winnowed": Indexed(RuleSet.WINNOWED, whole_values=False, with_content=True),
+    "any+grams": Indexed(RuleSet.PAPER, whole_values=False, with_content=True),
 }
-"""How a field is indexed, by name in the description: with rule set 2, rules 1-8 or rules 1-5, and whether each value
-is also one token. An unknown name belongs to a later version; such a field is not used for pruning."""
+"""How a field is indexed, by name in the description: with rule set 2, rules 1-8 or rules 1-5, whether each value is
+also one token, and whether the tokens are among those of the content. An unknown name belongs to a later version; such
+a field is not used for pruning."""
 UNINDEXED: Final = "no"
+_RULE_NAMES: Final = frozenset(rules.value for rules in RuleSet)
 
 _REBUILD: Final = "the data is not affected: run `coprlake index` on the table to write it again"
 
@@ -89,7 +94,7 @@ class IndexPlan(NamedTuple):
     Attributes:
         gram_fields: fields besides the content in which parts of words can be searched.
         rules: how text is split into tokens.
-        values: whether the values of all fields are indexed together, for plain searches.
+        values: whether the values of all fields are indexed together, under the name of the content.
     """
 
     gram_fields: frozenset[str] = frozenset()
@@ -110,30 +115,44 @@ class Description:
     typed: list[str] = field(default_factory=list)
     complete: bool = True
     modified_ns: int = 0
-    values: str = NOT_TOGETHER
+    any_value: str = NOT_TOGETHER
+    all_in_content: bool = False
 
     @property
     def plan(self) -> IndexPlan:
-        """The plan of the fields in which parts of words can be searched."""
-        grams = {name: KINDS[kind].rules for name, kind in self.fields.items() if kind in KINDS}
-        grams = {name: rules for name, rules in grams.items() if rules is not None}
-        rules = RuleSet.PAPER if RuleSet.PAPER in grams.values() else RULES
-        return IndexPlan(frozenset(grams), rules, self.values != NOT_TOGETHER)
+        """The plan of the fields in which parts of words can be searched under their own names."""
+        known = {name: KINDS[kind] for name, kind in self.fields.items() if kind in KINDS}
+        grams = {name for name, own in known.items() if own.rules is not None and not own.with_content}
+        is_paper = self.any_value == RuleSet.PAPER or any(own.rules == RuleSet.PAPER for own in known.values())
+        return IndexPlan(frozenset(grams), RuleSet.PAPER if is_paper else RULES, self.any_value in _RULE_NAMES)
 
     def encoded(self) -> bytes:
-        """The bytes in the file."""
-        return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        """The bytes in the file; keys that earlier builds did not have are left out if they say nothing."""
+        values = asdict(self)
+        if self.any_value == NOT_TOGETHER:
+            del values["any_value"]
+        if not self.all_in_content:
+            del values["all_in_content"]
+        return json.dumps(values, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def profile_of(fields: Mapping[str, str], typed: Iterable[str], complete: bool, values: str = NOT_TOGETHER) -> Profile:
+def profile_of(
+    fields: Mapping[str, str],
+    typed: Iterable[str],
+    complete: bool,
+    any_value: str = NOT_TOGETHER,
+    all_in_content: bool = False,
+) -> Profile:
     """The same object for all segments with the same fields, so that a search is planned once for all of them."""
-    known = values if values == IN_CONTENT or values in list(RuleSet) else NOT_TOGETHER
-    return _profile(tuple(sorted(fields.items())), frozenset(typed), complete, known)
+    known = any_value if any_value in _RULE_NAMES else NOT_TOGETHER
+    return _profile(tuple(sorted(fields.items())), frozenset(typed), complete, known, all_in_content)
 
 
 @lru_cache(maxsize=256)
-def _profile(fields: tuple[tuple[str, str], ...], typed: frozenset[str], complete: bool, values: str) -> Profile:
-    return Profile({name: KINDS.get(kind) for name, kind in fields}, complete, typed, values)
+def _profile(
+    fields: tuple[tuple[str, str], ...], typed: frozenset[str], complete: bool, any_value: str, all_in_content: bool
+) -> Profile:
+    return Profile({name: KINDS.get(kind) for name, kind in fields}, complete, typed, any_value, all_in_content)
 
 
 class Sidecar:
@@ -162,7 +181,13 @@ class Sidecar:
                 _refuse(file, "sketch", f"checksum {stated:016x}", f"{found:016x}")
         if self.sketch.posting_count > description.batch_count:
             _refuse(file, "description", f"at least {self.sketch.posting_count} batches", str(description.batch_count))
-        self.profile = profile_of(description.fields, description.typed, description.complete, description.values)
+        self.profile = profile_of(
+            description.fields,
+            description.typed,
+            description.complete,
+            description.any_value,
+            description.all_in_content,
+        )
 
     def check_belongs_to(self, data_name: str, data_bytes: int, modified_ns: int = 0) -> None:
         """Raise if this is not the sidecar of this data file, or the file has been replaced.
@@ -258,10 +283,10 @@ def _check_types(description: Description) -> None:
     if not all(type(number) is int and number >= 0 for number in (*counts, description.modified_ns)):
         raise ValueError("an invalid size")
     texts = [description.data_name, *description.fields, *description.fields.values(), *description.typed]
-    texts.append(description.values)
+    texts.append(description.any_value)
     if not all(isinstance(text, str) for text in texts) or not isinstance(description.typed, list):
         raise ValueError("an invalid name")
-    if type(description.complete) is not bool:
+    if type(description.complete) is not bool or type(description.all_in_content) is not bool:
         raise ValueError("something other than true or false")
 
 
@@ -284,19 +309,31 @@ def joined_kinds(descriptions: Sequence[Description]) -> dict[str, str]:
     return joined
 
 
-def joined_values(descriptions: Sequence[Description]) -> str:
-    """How the values of all fields are indexed together in a segment that was merged from others."""
-    found = {_values_of(described) for described in descriptions}
-    if NOT_TOGETHER in found or len(found - {IN_CONTENT}) > 1:
+def joined_any_value(descriptions: Iterable[Description]) -> str:
+    """How all values are indexed together in a segment that was merged from others, as in `Profile.any_value`."""
+    found = {_any_value_of(described) for described in descriptions} - {None}
+    return (found.pop() or NOT_TOGETHER) if len(found) == 1 else NOT_TOGETHER
+
+
+def _any_value_of(described: Description) -> str | None:
+    """How all values are indexed together; in a text log of an earlier build as the content is. None if it has none."""
+    if described.any_value in _RULE_NAMES:
+        return described.any_value
+    if not described.complete or other_fields(described.fields, described.typed):
         return NOT_TOGETHER
-    return next(iter(found - {IN_CONTENT}), IN_CONTENT)
+    kind = described.fields.get(CONTENT)
+    if kind is None:
+        return None
+    rules = KINDS[kind].rules if kind in KINDS else None
+    return NOT_TOGETHER if rules is None or CONTENT in described.typed else rules.value
 
 
-def _values_of(described: Description) -> str:
-    """How the values are indexed together; those of a text log of an earlier build are all in the content."""
-    if described.values != NOT_TOGETHER or not described.complete:
-        return described.values
-    return NOT_TOGETHER if other_fields(described.fields, described.typed) else IN_CONTENT
+def are_all_in_content(descriptions: Iterable[Description]) -> bool:
+    """Whether each value is a part of the content of its record in a segment that was merged from others."""
+    return all(
+        described.all_in_content or (described.complete and not other_fields(described.fields, described.typed))
+        for described in descriptions
+    )
 
 
 def _worse(one: str, other: str) -> str:
@@ -305,12 +342,12 @@ def _worse(one: str, other: str) -> str:
     The paper's rules include those of words; rule set 2 has fewer tokens, so it has no guarantee in common with others.
     """
     first, second = KINDS.get(one), KINDS.get(other)
-    if first is None or second is None:
+    if first is None or second is None or first.with_content != second.with_content:
         return UNINDEXED
     if first.rules != second.rules and RuleSet.WINNOWED in (first.rules, second.rules):
         return UNINDEXED
     common = first.rules if first.rules == second.rules else None
-    return kind_of(Indexed(common, first.whole_values and second.whole_values))
+    return kind_of(Indexed(common, first.whole_values and second.whole_values, first.with_content))
 
 
 def kind_of(indexed: Indexed) -> str:

@@ -22,9 +22,10 @@ from coprlake.segment.sidecar import (
     UNINDEXED,
     Description,
     IndexPlan,
+    are_all_in_content,
     encode_sidecar,
+    joined_any_value,
     joined_kinds,
-    joined_values,
     remove_segment,
     sidecar_name,
 )
@@ -282,7 +283,8 @@ class SegmentMerger:
             joined_kinds(described),
             sorted({name for one in described for name in one.typed} - self._dropped),
             all(one.complete for one in described),
-            values=joined_values(described),
+            any_value=joined_any_value(described),
+            all_in_content=are_all_in_content(described),
         )
 
 
@@ -307,7 +309,7 @@ def _is_mergeable(segment: SealedSegment, plan: IndexPlan) -> bool:
     if segment.sidecar is None or segment.sidecar.sketch.signature_bits != FULL_SIGNATURE_BITS:
         return False
     fields = segment.sidecar.description.fields
-    if joined_values([segment.sidecar.description]) == NOT_TOGETHER:
+    if joined_any_value([segment.sidecar.description]) == NOT_TOGETHER:
         return False
     if any(kind != planned_kind(name, plan) for name, kind in fields.items() if kind != UNINDEXED):
         return False

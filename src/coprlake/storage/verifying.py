@@ -9,6 +9,7 @@ import numpy as np
 
 from coprlake.errors import CoprlakeError
 from coprlake.files import Folder
+from coprlake.records import CONTENT
 from coprlake.segment.batch_indexing import BatchIndexer
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.sidecar import UNINDEXED
@@ -96,7 +97,11 @@ def _verify_tokens(segment: SealedSegment, report: VerifyReport) -> None:
     sketch = segment.sidecar.sketch
     indexer = BatchIndexer(segment.sidecar.description.plan, segment.constants)
     fields = segment.sidecar.description.fields
-    stored = [name for name in segment.schema.names if name not in segment.constants and fields.get(name) != UNINDEXED]
+    stored = [
+        name
+        for name in segment.schema.names
+        if name not in segment.constants and (name == CONTENT or fields.get(name) != UNINDEXED)
+    ]
     lists: dict[int, set[int]] = {}
     for batch in range(segment.batch_count):
         for fingerprints in indexer.tokens(segment.read(batch, stored)):

@@ -54,7 +54,7 @@ def rows() -> st.SearchStrategy[Row]:
     # LOGLEVEL is a column of every table, so this key is never found among the attributes.
     keys = st.sampled_from([USERAPP, REGION, STATUS, LOGLEVEL, "other"])
     pairs = st.lists(st.tuples(keys, st.none() | _TEXTS), max_size=3)
-    return st.fixed_dictionaries(
+    plain = st.fixed_dictionaries(
         {
             TIMESTAMP: st.none() | _MOMENTS,
             SOURCE: st.none() | _SHORT,
@@ -65,6 +65,17 @@ def rows() -> st.SearchStrategy[Row]:
             STATUS: st.none() | _NUMBERS,
         }
     )
+    return st.builds(_with_value_in_content, plain, st.none() | st.tuples(_AROUND, _AROUND))
+
+
+_AROUND = st.sampled_from(["", " ", "a", "1", "-", "...", "ä", "="])
+
+
+def _with_value_in_content(row: Row, around: tuple[str, str] | None) -> Row:
+    """A row whose content has the value of another field inside, perhaps in the middle of a word."""
+    if around is None or row[USERAPP] is None:
+        return row
+    return row | {CONTENT: f"{around[0]}{row[USERAPP]}{around[1]}"}
 
 
 def values() -> st.SearchStrategy[Value]:

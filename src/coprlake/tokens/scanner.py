@@ -6,6 +6,7 @@ of 6 KiB, a longer token by a hash set that fits the second-level cache. So the 
 a few cycles each time, and the token map sees it once.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -221,7 +222,7 @@ class BatchScanner:
 
     def scan(
         self,
-        strings: pa.Array | pa.ChunkedArray,
+        strings: pa.Array | pa.ChunkedArray | Sequence[pa.Array],
         field: str = CONTENT,
         *,
         grams: bool | None = None,
@@ -233,7 +234,8 @@ class BatchScanner:
         Two tokens may share a fingerprint, which then may come twice.
 
         Args:
-            strings: a column of strings or bytes of any Arrow string type, also with nulls, slices or dictionaries.
+            strings: a column of strings or bytes of any Arrow string type, also with nulls, slices or dictionaries; or
+                several arrays of them.
             field: the field that the column is; tokens are scoped to it.
             grams: what `contains` needs; without, rules 1-5. By default the log line has them.
             whole_values: each value is also one token, which equality needs. By default all other fields have them.
@@ -246,8 +248,11 @@ class BatchScanner:
         whole_values = field != CONTENT if whole_values is None else whole_values
         seed = field_seed(field)
         self._clear()
-        chunks = strings.chunks if isinstance(strings, pa.ChunkedArray) else [strings]
-        for chunk in chunks or [pa.array([], strings.type)]:  # a column without chunks has a type, too
+        if isinstance(strings, pa.ChunkedArray):
+            chunks: Sequence[pa.Array] = strings.chunks or [pa.array([], strings.type)]  # no chunks, but a type
+        else:
+            chunks = [strings] if isinstance(strings, pa.Array) else strings
+        for chunk in chunks:
             data, starts = string_buffers(occurring_strings(chunk))
             self._forget_chunks()
             line = 0

@@ -1,8 +1,9 @@
 """Opening the table that a command line names."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from coprlake.cli.options.filters import is_local_table
 from coprlake.errors import CoprlakeError, NotFoundError, UsageError
@@ -11,6 +12,9 @@ from coprlake.text.nearest_words import nearest
 if TYPE_CHECKING:
     from coprlake.files import Folder
     from coprlake.table import Table
+
+_MOST_SEEN: Final = 20_000
+"""Files and folders that are looked at for a first Parquet file."""
 
 
 def opened(name: str, *, texts: Sequence[str] | None = None) -> "Table":
@@ -34,6 +38,7 @@ def opened(name: str, *, texts: Sequence[str] | None = None) -> "Table":
     if not folder.exists():
         raise NotFoundError(f"{name}: no such table; {_advice(name, may_be_text=texts is not None and not texts)}")
     if not folder.exists("_delta_log"):
+        _refuse_ordinary_folder(folder, name)
         _refuse_folder_of_tables(folder, name)
     try:
         return open_table(name)
@@ -52,6 +57,22 @@ def _advice(name: str, *, may_be_text: bool) -> str:
     if near is not None:
         return f"did you mean {path.with_name(near)}?"
     return "if this is the text to search for, name the table after it" if may_be_text else "check the path"
+
+
+def _refuse_ordinary_folder(folder: "Folder", name: str) -> None:
+    """Reject a large folder without Parquet files early: listing all of a disk to find that out takes minutes."""
+    if not folder.is_local:
+        return
+    seen = 0
+    for _, _, files in os.walk(folder.root):
+        if any(file.endswith(".parquet") for file in files):
+            return
+        seen += 1 + len(files)
+        if seen > _MOST_SEEN:
+            raise UsageError(
+                f"{name}: not a table, and no Parquet file is among its first {_MOST_SEEN:,} files and folders; "
+                "check the path, or use `coprlake ingest` to read logs into a table"
+            )
 
 
 def _refuse_folder_of_tables(folder: "Folder", name: str) -> None:

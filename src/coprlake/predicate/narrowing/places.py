@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 from coprlake.predicate.predicates import ANY_VALUE, And, Contains, Not, Or, Predicate
 from coprlake.records import CONTENT
-from coprlake.tokens.profile import IN_CONTENT, Profile
+from coprlake.tokens.profile import Profile
 
 Where: TypeAlias = Literal["anywhere", "also in content", "content"]
 """In any field; in other fields too, but each of them is a part of its record's content; in the content alone."""
@@ -15,7 +15,7 @@ def where_values_are(profile: Profile) -> Where:
     """What the index of a segment says about that."""
     if profile.only_content:
         return "content"
-    return "also in content" if profile.values == IN_CONTENT else "anywhere"
+    return "also in content" if profile.all_in_content else "anywhere"
 
 
 def narrowed(predicate: Predicate, where: Where) -> Predicate:

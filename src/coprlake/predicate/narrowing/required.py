@@ -46,14 +46,7 @@ from coprlake.predicate.values import text_of
 from coprlake.records import ATTRIBUTES, CONTENT, DAY
 from coprlake.sketch import algebra
 from coprlake.sketch.algebra import ANYTHING, NOTHING, Expression, Token, batches_in_all, batches_in_any
-from coprlake.tokens.profile import (
-    IN_CONTENT,
-    NOT_SEARCHED,
-    NOT_TOGETHER,
-    VALUES_FIELD,
-    Indexed,
-    Profile,
-)
+from coprlake.tokens.profile import NOT_SEARCHED, NOT_TOGETHER, Indexed, Profile
 from coprlake.tokens.required_tokens import piece_tokens, value_tokens
 
 
@@ -165,19 +158,10 @@ def _in_any_value(predicate: Leaf, profile: Profile, notes: _Notes) -> Expressio
         return ANYTHING
     if profile.only_content:
         return _of_name(predicate, CONTENT, profile, notes)
-    if profile.values == NOT_TOGETHER:
+    if profile.any_value == NOT_TOGETHER:
         return _in_each_field(predicate, profile, notes)
-    content = profile.fields.get(CONTENT, _ABSENT)
-    if content is None or CONTENT in profile.typed:
-        notes[f"{CONTENT} is not indexed"] = None
-        return ANYTHING
     requirement = _required_anywhere(predicate)
-    found = []
-    if isinstance(content, Indexed):  # a value in the content may have anything around it there
-        found.append(_tokens_of(_opened(requirement), CONTENT, content))
-    if profile.values != IN_CONTENT:
-        found.append(_tokens_of(requirement, VALUES_FIELD, Indexed(RuleSet(profile.values), whole_values=False)))
-    expression = batches_in_any(*found)
+    expression = _tokens_of(requirement, CONTENT, RuleSet(profile.any_value))
     if expression == ANYTHING:
         no_literal = requirement == NO_REQUIREMENT
         notes[f"{predicate}: {_NO_LITERAL if no_literal else _SHORT}"] = None
@@ -204,7 +188,8 @@ def _in_each_field(predicate: Leaf, profile: Profile, notes: _Notes) -> Expressi
 def _in_texts(predicate: Leaf, fields: Mapping[str, Indexed], notes: _Notes) -> Expression:
     """What a batch must contain if the text of one of the fields matches; one reason is enough if nothing."""
     own: _Notes = {}
-    expression = batches_in_any(*[_in_text(predicate, field, indexed, own) for field, indexed in fields.items()])
+    places = {(indexed.place(field), indexed.rules, indexed.whole_values): field for field, indexed in fields.items()}
+    expression = batches_in_any(*[_in_text(predicate, field, fields[field], own) for field in places.values()])
     if expression == ANYTHING:
         notes |= dict.fromkeys(list(own)[:1])
     return expression
@@ -219,13 +204,6 @@ def _required_anywhere(predicate: Leaf) -> Requirement:
         return AnyOf(tuple(LiteralPiece(str(value), False, False) for value in values))
     assert not isinstance(predicate, Compare | Exists)
     return required_text(predicate)
-
-
-def _opened(requirement: Requirement) -> Requirement:
-    """The same pieces with anything before and after them."""
-    if isinstance(requirement, LiteralPiece):
-        return LiteralPiece(requirement.text, True, True)
-    return type(requirement)(tuple(_opened(part) for part in requirement.parts))
 
 
 _NUMERIC: Final = re.compile(r"[0-9+\-e]*\.?[0-9+\-e]*")
@@ -243,19 +221,20 @@ def may_be_number(requirement: Requirement) -> bool:
 
 def _in_text(predicate: Leaf, field: str, indexed: Indexed, notes: _Notes) -> Expression:
     """What a batch must contain if the text of an indexed field matches."""
+    place = indexed.place(field)
     if isinstance(predicate, Term):  # first, because it is the most frequent and should cost no more than its tokens
         expression = _all_tokens(
-            piece_tokens(predicate.text, field, left_open=False, right_open=False, rules=indexed.rules)
+            piece_tokens(predicate.text, place, left_open=False, right_open=False, rules=indexed.rules)
         )
     elif isinstance(predicate, Equals):
-        return _equal(predicate.value, field, indexed)
+        expression = _equal(predicate.value, place, indexed)
     elif isinstance(predicate, OneOf):
-        return batches_in_any(*[_equal(value, field, indexed) for value in predicate.values])
+        expression = batches_in_any(*[_equal(value, place, indexed) for value in predicate.values])
     elif isinstance(predicate, Compare | Exists):
         notes[f"{predicate} rules nothing out"] = None
         return ANYTHING
     else:
-        expression = _tokens_of(required_text(predicate), field, indexed)
+        expression = _tokens_of(required_text(predicate), place, indexed.rules)
     if expression == ANYTHING:
         notes[f"{predicate}: {_reason(predicate, field, indexed)}"] = None
     return expression
@@ -291,11 +270,11 @@ def _is_word(character: str) -> bool:
     return character.isascii() and character.isalnum()
 
 
-def _tokens_of(requirement: Requirement, field: str, indexed: Indexed) -> Expression:
+def _tokens_of(requirement: Requirement, field: str, rules: RuleSet | None) -> Expression:
     if isinstance(requirement, LiteralPiece):
         text, left_open, right_open = requirement.text, requirement.left_open, requirement.right_open
-        return _all_tokens(piece_tokens(text, field, left_open=left_open, right_open=right_open, rules=indexed.rules))
-    parts = [_tokens_of(part, field, indexed) for part in requirement.parts]
+        return _all_tokens(piece_tokens(text, field, left_open=left_open, right_open=right_open, rules=rules))
+    parts = [_tokens_of(part, field, rules) for part in requirement.parts]
     return batches_in_all(*parts) if isinstance(requirement, AllOf) else batches_in_any(*parts)
 
 
@@ -314,7 +293,8 @@ def _all_tokens(fingerprints: U32Array) -> Expression:
 
 def _reason(predicate: Leaf, field: str, indexed: Indexed) -> str:
     """Why a predicate on text has no token."""
-    requirement = required_text(predicate) if not isinstance(predicate, Equals | OneOf | Compare | Exists) else None
-    if requirement == NO_REQUIREMENT:
+    if isinstance(predicate, Equals | OneOf | Compare | Exists):
+        return "a value without a word"
+    if required_text(predicate) == NO_REQUIREMENT:
         return _NO_LITERAL
     return f"cuts words, and {field} is indexed by whole words" if indexed.rules is None else _SHORT
