@@ -17,10 +17,15 @@ from typing import Final
 ROOT: Final = Path(__file__).parent.parent
 CONSTRAINTS: Final = ROOT / "constraints.txt"
 PATIENCE_SECONDS: Final = 900.0
-_SOURCES: Final = ("src", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "constraints.txt")
-_LEFT_OUT: Final = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.nbi", "*.nbc", "*.pyc")
+_SOURCES: Final = (
+    *("src", "scripts/wheel_backend.py"),
+    *("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "constraints.txt"),
+)
+_LEFT_OUT: Final = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.nbi", "*.nbc", "*.pyc", "*.bundle")
 _INSTALL: Final = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "2")
-_BUILD: Final = "import sys, setuptools.build_meta as b; print(getattr(b, 'build_' + sys.argv[1])(sys.argv[2]))"
+_BACKEND: Final = "import sys; sys.path.insert(0, 'scripts'); import wheel_backend as b\n"
+_BUILD: Final = _BACKEND + "print(getattr(b, 'build_' + sys.argv[1])(sys.argv[2]))"
+_NEEDED: Final = _BACKEND + "print(*b.get_requires_for_build_wheel())"
 
 
 class Environment:
@@ -40,14 +45,16 @@ class Environment:
         """Install packages, in the tested versions."""
         self.python(*_INSTALL, "-c", str(CONSTRAINTS), *what)
 
-    def python(self, *arguments: str, cwd: Path | None = None) -> str:
+    def python(self, *arguments: str, cwd: Path | None = None, variables: dict[str, str] | None = None) -> str:
         """What Python prints in this environment; an exit code other than 0 is an error."""
-        return self.run("python", *arguments, cwd=cwd)
+        return self.run("python", *arguments, cwd=cwd, variables=variables)
 
-    def run(self, program: str, *arguments: str, cwd: Path | None = None) -> str:
+    def run(
+        self, program: str, *arguments: str, cwd: Path | None = None, variables: dict[str, str] | None = None
+    ) -> str:
         """What an installed program prints; an exit code other than 0 is an error."""
         command = [str(self.folder / "bin" / program), *arguments]
-        return _run(command, cwd or self.folder, self.variables)
+        return _run(command, cwd or self.folder, {**self.variables, **(variables or {})})
 
     @property
     def variables(self) -> dict[str, str]:
@@ -82,6 +89,7 @@ def build(scratch: Path) -> tuple[Path, Path]:
     """Build the source archive of this checkout, and from that archive, unpacked, the wheel; return both."""
     tools = Environment(scratch / "tools")
     tools.install(*tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"])
+    tools.install(*tools.python("-c", _NEEDED, cwd=copied_sources(scratch / "asked")).splitlines()[-1].split())
     archive = build_one(tools, "sdist", copied_sources(scratch / "sources"), scratch / "built")
     with tarfile.open(archive) as tar:
         tar.extractall(scratch / "unpacked", filter="data")
@@ -89,10 +97,10 @@ def build(scratch: Path) -> tuple[Path, Path]:
     return archive, build_one(tools, "wheel", unpacked, scratch / "built")
 
 
-def build_one(tools: Environment, kind: str, tree: Path, out: Path) -> Path:
+def build_one(tools: Environment, kind: str, tree: Path, out: Path, variables: dict[str, str] | None = None) -> Path:
     """Build a ``wheel`` or an ``sdist`` of a tree of sources with the tools of an environment."""
     out.mkdir(parents=True, exist_ok=True)
-    name = tools.python("-c", _BUILD, kind, str(out), cwd=tree).splitlines()[-1]
+    name = tools.python("-c", _BUILD, kind, str(out), cwd=tree, variables=variables).splitlines()[-1]
     return out / name
 
 
@@ -103,6 +111,7 @@ def copied_sources(folder: Path) -> Path:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, folder / name, ignore=_LEFT_OUT)
         elif (ROOT / name).exists():
+            (folder / name).parent.mkdir(exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
     return folder
 

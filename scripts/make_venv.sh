@@ -48,4 +48,4 @@ echo "setup: installing packages into $venv"
     fail "packages could not be installed; is there a way to a package index? (pip's own message is above)"
 
 echo "setup: compiling kernels"
-"$venv/bin/python" -m coprlake.native.building
+"$venv/bin/python" -m coprlake.native.building || echo "setup: kernels are compiled on their first call instead" >&2

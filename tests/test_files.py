@@ -138,3 +138,20 @@ def test_a_path_as_hadoop_writes_it_is_a_folder_of_this_machine(tmp_path: Path) 
         folder = Folder.of(uri)
         assert folder.is_local
         assert folder.root == str(tmp_path)
+
+
+def test_a_listing_follows_links_but_not_in_circles(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+        for link in ("a", "b", "c"):
+            (tmp_path / name / link).symlink_to(tmp_path)
+    (tmp_path / "again").symlink_to(tmp_path / "one")
+    (tmp_path / "broken").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe")
+    names = [entry.name for entry in Folder.of(tmp_path).list()]
+    assert {"one/file", "two/file", "again/file"} <= set(names)
+    assert not [name for name in names if "pipe" in name or "broken" in name]
+    assert len(names) < 100
+    assert [entry.name for entry in Folder.of(tmp_path).list("two")][-1] == "two/file"
+    assert Folder.of(tmp_path / "nowhere").list() == []

@@ -1,16 +1,23 @@
 """Source archive and wheel, tried in an empty environment outside the checkout, without Java, Spark and pandas."""
 
+import base64
+import csv
+import hashlib
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
 import coprlake
+from coprlake.native.building import SUPPORTED_MACHINE
+from coprlake.native.bundle import machine
 from scripts.fresh_environment import Environment, build, build_one, copied_sources
 
 pytestmark = pytest.mark.slow
 
 MOST_BYTES = 750_000_000
+IS_SUPPORTED = machine() == SUPPORTED_MACHINE
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +54,37 @@ def test_the_wheel_has_what_belongs_into_it_and_nothing_else(wheel: Path) -> Non
     assert not odd
 
 
+def test_the_wheel_brings_compiled_kernels_for_any_python_on_its_platform(built: tuple[Path, Path]) -> None:
+    archive, wheel = built
+    names = set(contents(wheel))
+    assert ("coprlake/native/shipped.bundle" in names) == IS_SUPPORTED
+    tag = "py3-none-manylinux_2_17_x86_64.musllinux_1_1_x86_64" if IS_SUPPORTED else "py3-none-any"
+    assert wheel.name == f"coprlake-{coprlake.__version__}-{tag}.whl"
+    with tarfile.open(archive) as tar:
+        assert not [name for name in tar.getnames() if name.endswith(".bundle")]
+
+
+def test_the_wheel_lists_its_files_with_their_digests(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        [record] = [name for name in archive.namelist() if name.endswith(".dist-info/RECORD")]
+        rows = list(csv.reader(archive.read(record).decode().splitlines()))
+        assert sorted(name for name, _, _ in rows) == sorted(archive.namelist())
+        for name, digest, size in rows:
+            content = archive.read(name)
+            expected = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+            assert [digest, size] == ([f"sha256={expected}", str(len(content))] if name != record else ["", ""])
+
+
 def test_the_archive_builds_the_same_wheel_as_the_checkout(built: tuple[Path, Path], tmp_path: Path) -> None:
+    """Compared without the bundle, which would be compiled once more; without it, a wheel is for every platform."""
     tools = Environment.__new__(Environment)
     tools.folder = built[0].parent.parent / "tools"
-    direct = build_one(tools, "wheel", copied_sources(tmp_path / "sources"), tmp_path / "built")
-    assert direct.name == built[1].name
-    assert contents(direct) == contents(built[1])
+    without = {"COPRLAKE_KERNEL_BUNDLE": "0"}
+    direct = build_one(tools, "wheel", copied_sources(tmp_path / "sources"), tmp_path / "built", without)
+    assert direct.name == f"coprlake-{coprlake.__version__}-py3-none-any.whl"
+    expected = contents(built[1])
+    expected.pop("coprlake/native/shipped.bundle", None)
+    assert contents(direct) == expected
 
 
 def test_a_fresh_installation_works_without_java_spark_and_pandas(wheel: Path, tmp_path: Path) -> None:
@@ -70,6 +102,8 @@ def test_a_fresh_installation_works_without_java_spark_and_pandas(wheel: Path, t
     fresh.run("coprlake", "ingest", "a.log", "--into", "logs", cwd=work)
     lines = (work / "a.log").read_text().splitlines()
     assert int(fresh.run("coprlake", "search", "-c", "error", "logs", cwd=work)) > 0
+    compiled = [path for path in fresh.folder.rglob("*") if path.name.endswith((".objects", ".nbi"))]
+    assert not (IS_SUPPORTED and compiled), "the wheel brings the kernels"
     counted = fresh.run(
         "coprlake", "query", "fetch logs | summarize n = count()", "--table", "logs", "-o", "csv", cwd=work
     )

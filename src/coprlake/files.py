@@ -81,7 +81,13 @@ class Folder:
         return None if info.type != fs.FileType.File else FileEntry(name, info.size or 0, info.mtime_ns or 0)
 
     def list(self, under: str = "") -> list[FileEntry]:
-        """All files in this folder and the folders below, by name; none if there is no such folder."""
+        """All files in this folder and the folders below, by name; none if there is no such folder.
+
+        Symbolic links to folders are followed, except back to a folder above them.
+        """
+        if self.is_local:
+            with _storage_errors(self.path(under)):
+                return sorted(_files_below(self.path(under), f"{under.rstrip('/')}/" if under else "", frozenset()))
         selector = fs.FileSelector(self.path(under), allow_not_found=True, recursive=True)
         with _storage_errors(self.path(under)):
             found = self.filesystem.get_file_info(selector)
@@ -295,6 +301,37 @@ def _sync(descriptor: int) -> None:
         else:
             return
     os.fsync(descriptor)
+
+
+def _files_below(path: str, prefix: str, above: frozenset[tuple[int, int]]) -> Iterator[FileEntry]:
+    """The files in a local folder and below; pyarrow's listing would follow links in circles.
+
+    Args:
+        path: the folder.
+        prefix: what its files' names begin with.
+        above: device and inode of the folders that lead to it.
+
+    Raises:
+        ValueError: a name is not UTF-8.
+    """
+    try:
+        own = Path(path).stat()
+        entries = list(os.scandir(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    here = (own.st_dev, own.st_ino)
+    if here in above:
+        return
+    for entry in entries:
+        entry.name.encode()
+        try:
+            if entry.is_dir():
+                yield from _files_below(entry.path, f"{prefix}{entry.name}/", above | {here})
+            elif entry.is_file():
+                status = entry.stat()
+                yield FileEntry(prefix + entry.name, status.st_size, status.st_mtime_ns)
+        except FileNotFoundError:
+            continue  # removed since the folder was read
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from coprlake import create_table
+from coprlake.native.building import SUPPORTED_MACHINE, build_missing
+from coprlake.native.bundle import machine
 
 NEVER = {
     "pandas",
@@ -18,6 +20,7 @@ NEVER = {
     "matplotlib",
     "pytest",
     "coprlake.testing",
+    *(("numba", "llvmlite") if machine() == SUPPORTED_MACHINE else ()),
 }
 """What no command needs that runs in this process, except for the shell."""
 
@@ -28,6 +31,12 @@ WRITERS = {
     "coprlake.storage.deleting",
     "coprlake.sketch.sealing",
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _kernels() -> None:
+    """As `make setup` leaves them."""
+    build_missing()
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +68,11 @@ def test_a_search_that_finds_nothing(table: Path) -> None:
 
 def test_a_search_that_finds_something(table: Path) -> None:
     assert not (SEARCH | WRITERS) & loaded("search", "refused", table)
+
+
+def test_help() -> None:
+    assert not (SEARCH | WRITERS | {"numpy", "pyarrow"}) & loaded("--help")
+    assert not (SEARCH | WRITERS) & loaded("search", "--help")
 
 
 def test_a_query(table: Path) -> None:

@@ -36,14 +36,19 @@ class Sample:
         self.caller = self.package / "bits" / "caller.py"
         self.caller.write_text(CALLER.format(", sample_kernels.".join(names)))
 
-    def start(self, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
+    def start(self, *arguments: str, cwd: str | None = None, **environment: str) -> "subprocess.Popen[str]":
         """A new process of this package."""
         settings = {**os.environ, "PYTHONPATH": str(self.package.parent), "NUMBA_DISABLE_JIT": "0"}
         settings["XDG_CACHE_HOME"] = str(self.package.parent / "cache")
         settings.pop("NUMBA_BOUNDSCHECK", None)
         command = [sys.executable, *arguments]
         return subprocess.Popen(
-            command, env=settings | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            cwd=cwd,
+            env=settings | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
 
     def run(self, *arguments: str, **environment: str) -> str:

@@ -2,8 +2,12 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -183,3 +187,100 @@ def test_commands_do_not_import_numba(tmp_path: Path) -> None:
             [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=120, check=False
         )
         assert asked.stdout == "False\n", (arguments, asked.stdout, asked.stderr)
+
+
+def workers_of(process: "subprocess.Popen[str]") -> list[str]:
+    """The processes that compile for another one."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = file.read_bytes().split(b"\0")
+            if b"--worker" in words and str(process.pid).encode() in words:
+                found.append(file.parent.name)
+    return found
+
+
+def wait_until(happened: Callable[[], object]) -> None:
+    until = time.monotonic() + 120
+    while not happened():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
+def test_a_build_that_is_interrupted_leaves_nothing_running(
+    sample: Sample, tmp_path: Path, stop: signal.Signals
+) -> None:
+    for file in sample.package.rglob("kernels-*"):
+        file.unlink()
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    process = sample.start("-m", "coprlake.native.building", TMPDIR=str(scratch))
+    wait_until(lambda: list(scratch.rglob("*.begun")))
+    process.send_signal(stop)
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    wait_until(lambda: not workers_of(process))
+    if stop == signal.SIGINT:
+        assert not list(scratch.iterdir())
+        assert len(list(sample.package.rglob("kernels-*.objects"))) == 1, "what was compiled is kept"
+    assert not sample.bundles()
+    sample.build()
+    assert ask(sample) == (SUM * 3 + STARTS, False)
+
+
+@pytest.mark.slow
+def test_a_bundle_for_the_baseline_is_found_beside_the_sources(sample: Sample) -> None:
+    (host,) = sample.bundles()
+    host.unlink()
+    assert "are ready" in sample.run("-m", "coprlake.native.building", "--baseline")
+    (file,) = sample.bundles()
+    assert file == sample.package / "native" / "shipped.bundle"
+    assert ask(sample) == (SUM * 3 + STARTS, False)
+    assert sample.build() == "the kernels are ready\n"
+    index = read_bundle(file)
+    assert index is not None
+    assert index.index["package"] == "", "no path of the machine that built it"
+    assert set(index.index["features"]) < processor_features()
+
+
+@pytest.mark.slow
+def test_no_bundle_is_written_if_nothing_could_be_compiled(sample: Sample, tmp_path: Path) -> None:
+    for file in sample.package.rglob("kernels-*"):
+        file.unlink()
+    broken = tmp_path / "broken" / "llvmlite"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text("raise ImportError('no LLVM here')\n")
+    path = os.pathsep.join([str(sample.package.parent), str(broken.parent)])
+    for arguments in ([], ["--baseline"]):
+        process = sample.start("-m", "coprlake.native.building", *arguments, PYTHONPATH=path)
+        printed, _ = process.communicate(timeout=120)
+        assert process.returncode == 1
+        assert "no LLVM here" in printed
+        assert not sample.bundles()
+
+
+FIRST_USE = """
+import sys
+from coprlake.native import kernels
+kernels.announce = lambda seconds: print("preparing", file=sys.stderr, flush=True)
+from coprlake.bits.sample_kernels import scaled, total
+import numpy as np
+print(total(np.arange(4, dtype=np.uint8), np.arange(3)), scaled(2), 'numba' in sys.modules)
+"""
+
+
+@pytest.mark.slow
+def test_the_first_commands_build_the_bundle_once_and_say_so(sample: Sample, tmp_path: Path) -> None:
+    for file in sample.package.rglob("kernels-*"):
+        file.unlink()
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "numba.py").write_text("raise RuntimeError('a file of the user')\n")
+    began = [sample.start("-c", FIRST_USE, cwd=str(work)) for _ in range(2)]
+    for process in began:
+        printed, _ = process.communicate(timeout=300)
+        assert printed == f"preparing\n{SUM * 3 + STARTS} 6 False\n"
+    assert len(sample.bundles()) == 1
+    assert sample.run("-c", FIRST_USE) == f"{SUM * 3 + STARTS} 6 False\n"

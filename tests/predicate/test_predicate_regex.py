@@ -77,7 +77,8 @@ SYNTAX = [
     r"\p{Lu}b",
     r"[\p{Lu}0]b", r"\d\D\s\S\w\W", r"\Aab\z", r"\Bb", r"a??b", r"a*?b", r"(?U)a*b", r"\.b", r"\t\n", r"a||b", r"()b",
     r"(?:)*b", r"[^a]b", r"[a-z]-[A-Z]", r"\C", r"[ab][ab][ab][ab][ab][ab]", r"(?:ab){3}", r"^^b$$", r"(^a|b$)", "ä+ß",
-    r"[äb]+", r"(?:a|b|c|)x", r"((a)(b))", r"\b_b\b", r"x*\bb",
+    r"[äb]+", r"(?:a|b|c|)x", r"((a)(b))", r"\b_b\b", r"x*\bb", r"ab(?i)*-c", r"ab(?m)?", r"ab(?i){0}", r"xa(?i)*_b",
+    r"ab(?s-i)(?m)*?", r"(?:ab(?i)?)b",
 ]  # fmt: skip
 TEXTS = [
     "",
@@ -97,6 +98,8 @@ TEXTS = [
     "ABABAB",
     "1b",
     "^b",
+    "a-c",
+    "x_b",
 ]
 
 
@@ -141,7 +144,9 @@ def test_bad_patterns_are_refused_in_re2s_words(pattern: str, message: str) -> N
         parse_pattern(pattern, case_sensitive=False)
 
 
-@pytest.mark.parametrize("pattern", [r"\PLabc", "(" * 60 + "abc" + ")" * 60, "abc" * 1000, r"[[:^upper:]]abc"])
+@pytest.mark.parametrize(
+    "pattern", [r"\PLabc", "(" * 60 + "abc" + ")" * 60, "abc" * 1000, r"[[:^upper:]]abc", "foo(?i)*bar"]
+)
 def test_what_is_not_understood_is_run_as_it_is(pattern: str) -> None:
     parsed = parse_pattern(pattern, case_sensitive=False)
     assert parsed.source.startswith("(?im)")

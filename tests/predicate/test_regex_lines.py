@@ -23,7 +23,7 @@ pytestmark = pytest.mark.kernels
 ATOMS = [
     *("a", "b", "B", "ab", "1", " ", ",", "-", "ä", ".", "^", "$", r"\b", r"\s", r"\S", r"\w", r"\W", r"\d"),
     *(r"\D", "[^a]", "[^-]", "[^]b]", r"[^\s]", r"[\s,]", r"[\W]", r"[\D]", r"[^\w,]", r"[\x00-\x20]", r"[\t-\r]"),
-    *(r"[\s\d-]", r"[^\x0b-ÿ]", "[ -~]", r"[\W1]"),
+    *(r"[\s\d-]", r"[^\x0b-ÿ]", "[ -~]", r"[\W1]", r"[^\n]", r"[^a\n]", r"[^\t-\n]"),
 ]
 SIGNS = ["", "", "", "", "*", "+", "?", "{0,2}", "*?", "+?"]
 ASSERTIONS = ("^", "$", r"\b")
@@ -81,6 +81,7 @@ def check(pattern: str, text: str, case_sensitive: bool, expected: bool) -> None
 @example("^b$", "a\nb\n1", True)
 @example("^$", "a\n", True)
 @example("a[^x]b", "a\nb", False)
+@example(r"[^\n]*a\sb", "a\nb", True)
 def test_a_pattern_finds_the_records_that_have_a_line_with_it(pattern: str, text: str, case_sensitive: bool) -> None:
     check(pattern, text, case_sensitive, found_by_line(pattern, text, case_sensitive))
 

@@ -110,7 +110,7 @@ def test_folders_above_a_table_are_not_partitions_for_spark(
     assert ids(load(spark, table.uri).filter("source = 'web'")) == [0, 2, 4, 6]
     for much in (searching.MUCH_BYTES, 0):  # read by our tasks, and by Spark's own reader
         monkeypatch.setattr(searching, "MUCH_BYTES", much)
-        found = lake.search(spark, table, contains("record"), columns=["id", "source", "loglevel"]).collect()
+        found = lake.search(spark, table, contains("record", "content"), columns=["id", "source", "loglevel"]).collect()
         assert sorted(map(tuple, found)) == [(row["id"], row["source"], row["loglevel"]) for row in ROWS]
         assert _groups(lake.query(spark, table, COUNTS)) == GROUPS
 
@@ -123,4 +123,4 @@ def test_sparks_reader_reads_a_table_below_a_partition_of_somebody_else(
     """Else the test above would say nothing about Spark's reader."""
     monkeypatch.setattr(searching, "MUCH_BYTES", 0)
     table = _tables(tmp_path, FOLDERS[0])[0]
-    assert lake.plan_search(table, contains("record")).goes_through_parquet
+    assert lake.plan_search(table, contains("record", "content")).goes_through_parquet

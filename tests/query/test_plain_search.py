@@ -1,17 +1,20 @@
 """Plain searches by text: fields of the table, levels, numbers, typos, and the same answers as plain Python."""
 
 import warnings
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coprlake import Table, create_table
 from coprlake.errors import UsageError
+from coprlake.predicate.deciding.matching import Matcher
 from coprlake.predicate.plain_syntax import Item, Value, render
-from coprlake.query.plain_search import plain_search
+from coprlake.query.plain_search import TableFields, plain_search
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -76,6 +79,24 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
 def test_counts(table: Table, text: str, count: int) -> None:
     assert table.search(text).count() == count
     assert table.search(text, use_sketches=False).count() == count
+
+
+def test_the_first_digits_of_the_largest_numbers(tmp_path: Path) -> None:
+    table = create_table(tmp_path / "t", partition_by=None)
+    columns = {
+        "content": pa.array(["x"] * 4),
+        "id": pa.array([2**63 - 1, 92, 10**18, 920 * 10**15], pa.int64()),
+        "ratio": pa.array([9.2e18, 9.25e300, 1.7e308, 0.92]),
+        "cost": pa.array([Decimal("9" * 20), Decimal(92), Decimal("92" + "0" * 34 + ".5"), None], pa.decimal128(38, 2)),
+    }
+    table.append(pa.table(columns))
+    expected = {"id:92*": 3, "id:9*": 3, "id:9223372036854775807*": 1, "id:1*": 1, "ratio:92*": 2, "ratio:1*": 1}
+    for text, count in {**expected, "cost:9*": 3, "cost:92*": 2, "id:922337203685477580799*": 0}.items():
+        assert table.search(text).count() == count, text
+        assert table.search(text, use_sketches=False).count() == count, text
+    unsigned = TableFields(pa.schema([("n", pa.uint64())]), frozenset(), complete=True)
+    matcher = Matcher(plain_search("n:18446744073709551615*", lambda: unsigned).predicate, unsigned.schema)
+    assert matcher.mask(pa.record_batch({"n": pa.array([2**64 - 1, 1], pa.uint64())})).tolist() == [True, False]
 
 
 def test_a_typo_in_a_field_is_told(table: Table) -> None:

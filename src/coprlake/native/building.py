@@ -3,7 +3,8 @@
 Numba compiles each kernel that Python code calls for the types that its annotations name; a small native function
 around it takes Python's objects (`wrapping.py`). Several processes share the work: each takes the next kernel that
 nobody has begun, and leaves the object in a folder. What cannot be built is left out, and compiled by Numba when it is
-called. Objects are kept beside the bundle, so that the next build compiles only what has changed.
+called. Objects are kept beside the bundle, so that the next build compiles only what has changed, and one that was
+interrupted goes on where it was.
 """
 
 import hashlib
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -37,6 +38,7 @@ from coprlake.native.entries import Sources
 from coprlake.native.interpreter import SLOTS
 from coprlake.native.linking import Image, UnsupportedObjectError
 
+SUPPORTED_MACHINE: Final = "linux-x86_64"
 BASELINE_CPU: Final = "x86-64-v3"
 _BASELINE_FEATURES: Final = (  # as Linux names them
     *("abm", "avx", "avx2", "bmi1", "bmi2", "cx16", "f16c", "fma", "lahf_lm"),
@@ -49,11 +51,15 @@ _SECONDS_ON_ONE_CORE: Final = 60
 
 @dataclass
 class Built:
-    """What a build made: the kernels in the bundle, and those left out with the reason."""
+    """What a build made: the kernels in the bundle, those left out with the reason, and those that are still missing.
+
+    Kernels are missing if what compiled them ended early, for example for lack of memory. The next build tries again.
+    """
 
     file: Path
     kernels: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
 
 
 def is_ready() -> bool:
@@ -61,13 +67,18 @@ def is_ready() -> bool:
     found = [bundle for file in places() if (bundle := read_bundle(file)) is not None]
     if any(bundle.index["package_digest"] == _package_digest() for bundle in found):
         return True
-    entries = Sources(PACKAGE_FOLDER).entries
-    return all(any(_has(bundle, module, names) for bundle in found) for module, names in entries.items())
+    return all(any(_has(bundle, module, names) for bundle in found) for module, names in _entries().items())
 
 
 def _has(bundle: Bundle, module: str, names: list[str]) -> bool:
     part = bundle.index["modules"].get(module)
     return part is not None and {*names} <= {*part["kernels"], *part["left_out"]} and bundle.is_current(module)
+
+
+@cache
+def _entries() -> dict[str, list[str]]:
+    """The kernels that are built, by module."""
+    return Sources(PACKAGE_FOLDER).entries
 
 
 @cache
@@ -87,52 +98,67 @@ def build_missing(announce: Callable[[int], None] | None = None) -> Built | None
 
     Raises:
         OSError: it cannot be written.
+        SubprocessError: no kernel could be compiled.
     """
-    if not is_enabled() or is_ready():
+    if not is_enabled() or machine() != SUPPORTED_MACHINE or is_ready():
         return None
     file = _writable_place()
+    if announce is not None:  # also if it is another process that builds it
+        announce(5 + _SECONDS_ON_ONE_CORE // _worker_count())
     with _locked(file.with_suffix(".lock")):
-        if is_ready():
-            return None
-        if announce is not None:
-            announce(5 + _SECONDS_ON_ONE_CORE // _worker_count())
-        return build(file)
+        return None if is_ready() else build(file)
 
 
 def build(file: Path, *, for_baseline: bool = False) -> Built:
-    """Build a bundle of all kernels that Python code calls, and replace `file`."""
-    entries = Sources(PACKAGE_FOLDER).entries
-    jobs = [f"{module}:{name}" for module, names in entries.items() for name in names]
+    """Build a bundle of all kernels that Python code calls, and replace `file`.
+
+    Raises:
+        OSError: it cannot be written.
+        SubprocessError: no kernel could be compiled; for the baseline, if one is missing.
+    """
+    jobs = [f"{module}:{name}" for module, names in _entries().items() for name in names]
     jobs.sort(key=lambda job: -len(_sources_of(_module_of(job))))  # those that take longest first
-    built = Built(file)
-    kept = file.with_suffix(".objects")
-    image = Image(len(SLOTS))
     with tempfile.TemporaryDirectory(prefix="coprlake-kernels-") as name:
         folder = Path(name)
-        _bring_objects(kept, folder, jobs, for_baseline)
-        _run_workers(folder, [job for job in jobs if not (folder / job).exists()], for_baseline)
-        for job in sorted(jobs):
-            try:
-                image.add((folder / job).read_bytes())
-                built.kernels.append(job)
-            except (OSError, UnsupportedObjectError) as error:
-                reason = folder / f"{job}.error"
-                built.left_out[job] = reason.read_text() if reason.exists() else str(error)
+        kept = None if for_baseline else file.with_suffix(".objects")
+        _bring_objects(kept, folder, jobs)
+        try:
+            _run_workers(folder, [job for job in jobs if not (folder / job).exists()], for_baseline)
+        finally:
+            _keep_objects(kept, folder, jobs)
+        built, image = _linked(folder, jobs, file)
+        if built.missing and (for_baseline or not built.kernels):
+            raise subprocess.SubprocessError(_last_words(folder) or f"{len(built.missing)} kernels are missing")
         code = image.finish()
-        features = _BASELINE_FEATURES if for_baseline else sorted(processor_features())
-        write_bundle(file, _index(jobs, image, features), code)
-        if not for_baseline:
-            _keep_objects(kept, folder, built.kernels)
+        write_bundle(file, _index(built, image, for_baseline), code)
     return built
+
+
+def _linked(folder: Path, jobs: list[str], file: Path) -> tuple[Built, Image]:
+    """An image of the objects in the folder."""
+    built, image = Built(file), Image(len(SLOTS))
+    for job in sorted(jobs):
+        reason = folder / f"{job}.error"
+        try:
+            image.add((folder / job).read_bytes())
+            built.kernels.append(job)
+        except UnsupportedObjectError as error:
+            built.left_out[job] = str(error)
+        except FileNotFoundError:
+            if reason.exists():
+                built.left_out[job] = reason.read_text()
+            else:
+                built.missing.append(job)
+    return built, image
 
 
 def _module_of(job: str) -> str:
     return job.partition(":")[0]
 
 
-def _index(jobs: list[str], image: Image, features: Sequence[str]) -> dict[str, Any]:
+def _index(built: Built, image: Image, for_baseline: bool) -> dict[str, Any]:
     modules: dict[str, Any] = {}
-    for job in jobs:
+    for job in sorted([*built.kernels, *built.left_out]):
         module, _, name = job.partition(":")
         part = modules.setdefault(module, {"sources": sorted(_sources_of(module)), "kernels": {}, "left_out": []})
         if job in image.symbols:
@@ -142,9 +168,9 @@ def _index(jobs: list[str], image: Image, features: Sequence[str]) -> dict[str, 
     used = {name for part in modules.values() for name in part["sources"]}
     return {
         "machine": machine(),
-        "features": list(features),
-        "package": str(PACKAGE_FOLDER),
-        "package_digest": _package_digest(),
+        "features": sorted(_BASELINE_FEATURES if for_baseline else processor_features()),
+        "package": "" if for_baseline else str(PACKAGE_FOLDER),
+        "package_digest": "" if built.missing else _package_digest(),
         "slots": SLOTS,
         "externals": image.externals,
         "sources": {name: content_digest(name) for name in sorted(used)},
@@ -168,9 +194,9 @@ def _object_key(job: str) -> str:
     return total.hexdigest()
 
 
-def _bring_objects(kept: Path, folder: Path, jobs: list[str], for_baseline: bool) -> None:
+def _bring_objects(kept: Path | None, folder: Path, jobs: list[str]) -> None:
     """Put the objects that are still right into the folder."""
-    if for_baseline:
+    if kept is None:
         return
     with suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(kept) as archive:
         there = set(archive.namelist())
@@ -179,15 +205,20 @@ def _bring_objects(kept: Path, folder: Path, jobs: list[str], for_baseline: bool
                 (folder / job).write_bytes(archive.read(key))
 
 
-def _keep_objects(kept: Path, folder: Path, jobs: list[str]) -> None:
+def _keep_objects(kept: Path | None, folder: Path, jobs: list[str]) -> None:
+    """Keep the objects that there are; if that fails, the next build takes longer."""
+    if kept is None:
+        return
     fresh = kept.with_name(f"{kept.name}.{os.getpid()}.tmp")
-    try:
-        with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as archive:
-            for job in jobs:
-                archive.writestr(_object_key(job), (folder / job).read_bytes())
-        fresh.replace(kept)
-    finally:
-        fresh.unlink(missing_ok=True)
+    with suppress(OSError):
+        try:
+            with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as archive:
+                for job in jobs:
+                    if (folder / job).exists():
+                        archive.writestr(_object_key(job), (folder / job).read_bytes())
+            fresh.replace(kept)
+        finally:
+            fresh.unlink(missing_ok=True)
 
 
 def _writable_place() -> Path:
@@ -231,12 +262,21 @@ def _run_workers(folder: Path, jobs: list[str], for_baseline: bool) -> None:
     environment["PYTHONPATH"] = os.pathsep.join([str(PACKAGE_FOLDER.parent), os.environ.get("PYTHONPATH", "")])
     if for_baseline:
         environment |= {"NUMBA_CPU_NAME": BASELINE_CPU, "NUMBA_CPU_FEATURES": ""}
-    command = [sys.executable, "-m", "coprlake.native.building", "--worker", str(folder)]
-    started = [
-        subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        for _ in range(min(_worker_count(), len(jobs)))
-    ]
+    command = [sys.executable, "-P", "-m", "coprlake.native.building", "--worker", str(folder), str(os.getpid())]
+    started: list[subprocess.Popen[bytes]] = []
     try:
+        for number in range(min(_worker_count(), len(jobs))):
+            with (folder / f"{number}.log").open("wb") as log:  # a session of its own: Ctrl-C ends it through us
+                started.append(
+                    subprocess.Popen(
+                        command,
+                        env=environment,
+                        stdin=subprocess.DEVNULL,
+                        stdout=log,
+                        stderr=subprocess.STDOUT,
+                        start_new_session=True,
+                    )
+                )
         for process in started:
             process.wait(_WORKER_SECONDS)
     finally:
@@ -246,12 +286,20 @@ def _run_workers(folder: Path, jobs: list[str], for_baseline: bool) -> None:
             process.wait()
 
 
-def _work(folder: Path) -> None:
-    """Compile kernels until none is left that nobody has begun."""
+def _last_words(folder: Path) -> str:
+    """What a worker printed last."""
+    printed = [line for log in sorted(folder.glob("*.log")) for line in log.read_text(errors="replace").splitlines()]
+    return printed[-1] if printed else ""
+
+
+def _work(folder: Path, builder: int) -> None:
+    """Compile kernels until none is left that nobody has begun, or the process that waits for them is gone."""
     from coprlake.native.objects import ObjectWriter
 
     writer = ObjectWriter(Sources(PACKAGE_FOLDER).written)
     for job in (folder / "jobs").read_text().split():
+        if os.getppid() != builder:
+            return
         try:
             (folder / f"{job}.begun").touch(exist_ok=False)
         except FileExistsError:
@@ -267,19 +315,27 @@ def _work(folder: Path) -> None:
             fresh.replace(folder / job)
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str]) -> int:
     """Build the bundle of this machine, or with ``--baseline`` that of wheels."""
     if arguments[:1] == ["--worker"]:
-        _work(Path(arguments[1]))
-        return
-    built = build(SHIPPED, for_baseline=True) if arguments == ["--baseline"] else build_missing()
+        _work(Path(arguments[1]), int(arguments[2]))
+        return 0
+    if machine() != SUPPORTED_MACHINE:
+        print(f"no kernels are built ahead on {machine()}: Numba compiles each on its first call")
+        return int("--baseline" in arguments)
+    try:
+        built = build(SHIPPED, for_baseline=True) if arguments == ["--baseline"] else build_missing()
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"the kernels could not be built: {error}", file=sys.stderr)
+        return 1
     if built is None:
         print("the kernels are ready")
-        return
+        return 0
     for kernel, reason in built.left_out.items():
         print(f"left out: {kernel}: {reason}", file=sys.stderr)
     print(f"{len(built.kernels)} kernels are ready in {built.file}")
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -15,6 +15,8 @@ announce: Callable[[int], None] | None = None
 seconds that it will take. Otherwise Numba compiles what is called."""
 
 _LOCK: Final = RLock()
+_tried: Final[list[bool]] = []
+"""Not empty once this process has tried to build the bundle."""
 
 
 class Kernel:
@@ -59,12 +61,12 @@ class UnbundledKernel(Kernel):
 
     @cached_property
     def _called(self) -> Any:
-        if announce is None:
+        with _LOCK:
+            _build_once()
+        if not _tried:
             return self.dispatcher
         from coprlake.native.loading import bundled_function
 
-        with _LOCK:
-            _build_once()
         return bundled_function(Kernel(self.function, self.options)) or self.dispatcher
 
 
@@ -80,6 +82,7 @@ def _build_once() -> None:
     global announce
     announced, announce = announce, None
     if announced is not None:
+        _tried.append(True)
         from subprocess import SubprocessError
 
         from coprlake.native.building import build_missing

@@ -5,6 +5,7 @@
 """
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -45,7 +46,8 @@ _WORD: Final = re.compile(r'[^\s"*\\:-][^\s"*\\:]*')
 """A search for one word, which is nothing but text; most of those that programs make."""
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}.*", re.DOTALL)
-_MOST_DIGITS: Final = 18
+_INTEGER_DIGITS: Final = 20  # of the largest unsigned integer of 64 bits
+_FLOAT_DIGITS: Final = sys.float_info.max_10_exp + 1
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,7 @@ class _Reader:
             own = OneOf(LOGLEVEL, tuple(dict.fromkeys(level_names(text))))
             return own if field == LOGLEVEL else Or((own, Equals(field, text, self._case_sensitive)))
         if text is None and self._is_number(field):
-            return _beginning(field, name, value.parts)
+            return _beginning(field, name, value.parts, _most_digits(self._fields.schema.field(field).type))
         return whole_value(field, value.parts, case_sensitive=self._case_sensitive)
 
     def _is_number(self, field: str) -> bool:
@@ -248,7 +250,15 @@ class _Reader:
             )
 
 
-def _beginning(field: str, name: str, parts: Parts) -> Predicate:
+def _most_digits(kind: pa.DataType) -> int:
+    """How many digits a number of the type may have before its point."""
+    kind = plain_type(kind)
+    if pa.types.is_decimal(kind):
+        return int(kind.precision)
+    return _FLOAT_DIGITS if pa.types.is_floating(kind) else _INTEGER_DIGITS
+
+
+def _beginning(field: str, name: str, parts: Parts, most_digits: int) -> Predicate:
     """Numbers that begin with these digits: 5* is 5, 50 to 59, 500 to 599, and so on."""
     if len(parts) != 2 or parts[1] is not STAR or not re.fullmatch("[1-9][0-9]*", parts[0] or ""):
         raise UsageError(
@@ -256,7 +266,7 @@ def _beginning(field: str, name: str, parts: Parts) -> Predicate:
         )
     digits = str(parts[0])
     ranges: list[Predicate] = []
-    for more in range(_MOST_DIGITS - len(digits) + 1):
+    for more in range(most_digits - len(digits) + 1):
         scale = 10**more
         first, last = int(digits) * scale, (int(digits) + 1) * scale
         ranges.append(And((Compare(field, ">=", first), Compare(field, "<", last))))

@@ -7,7 +7,7 @@ works.
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -246,13 +246,19 @@ def _is_border(line: str, place: int, own: int) -> bool:
     return class_of(line[own].encode()[0]) != class_of(line[other].encode()[0])
 
 
+_MEMBERS: Final = r"\]?(?:\\.|[^\]\\])*"
+
+
 def _matches_regex(pattern: str, line: str, case_sensitive: bool) -> bool:
     r"""Whether it is found in one of the lines, or anywhere if it names a line feed or uses ``(?s)``.
 
     Only for patterns on which RE2 and Python agree, with neither ``\A`` nor ``\z``.
     """
     flags = re.ASCII | re.MULTILINE | (0 if case_sensitive else re.IGNORECASE)
-    spans_lines = "\n" in pattern or r"\n" in pattern or "(?s" in pattern
+    named = re.sub(
+        rf"(\\.|\[(?!\^){_MEMBERS}\])|\[\^{_MEMBERS}\]", r"\1", pattern, flags=re.DOTALL
+    )  # no negated classes
+    spans_lines = "\n" in named or r"\n" in named or "(?s" in named
     return any(re.search(pattern, part, flags) for part in ([line] if spans_lines else line.split("\n")))
 
 

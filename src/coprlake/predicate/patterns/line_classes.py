@@ -33,9 +33,12 @@ def code_of(atom: str) -> int:
 
 
 def names_line_feed(source: str) -> bool:
-    r"""Whether a class in brackets has a line feed as a member, or the end of a range, of its own: ``[\n\t]``."""
-    atoms = (atom for item in _items(source) for atom in item.group("low", "high") if atom is not None)
-    return any(code_of(atom) == _LINE_FEED for atom in atoms)
+    r"""Whether a class in brackets has a line feed as a member, or the end of a range, of its own: ``[\n\t]``.
+
+    A negated class such as ``[^\n]`` names what it does not match.
+    """
+    atoms = [atom for item in _items(source) for atom in item.group("low", "high") if atom is not None]
+    return not source.startswith("[^") and any(code_of(atom) == _LINE_FEED for atom in atoms)
 
 
 def within_line(source: str) -> str:

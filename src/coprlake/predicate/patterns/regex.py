@@ -178,9 +178,12 @@ class _Parser:
     def _sequence(self) -> Node:
         parts: list[Node] = []
         while self._rest() not in ("", "|", ")"):
+            start = self._at
             parts.extend(self._atoms())
             match = _REPETITION.match(self._pattern, self._at)
             if match is not None:
+                if _FLAGS.fullmatch(self._pattern, start, self._at):  # RE2 repeats what stands before the flags
+                    raise _NotUnderstoodError
                 self._at = match.end()
                 parts[-1] = _repeated(parts[-1], match)
         return Sequence(tuple(parts))
