@@ -72,6 +72,9 @@ def test_predicates_are_shown_as_a_user_would_write_them(predicate: Predicate, s
 
 def test_the_words_for_users() -> None:
     assert build.contains("x") == Contains("x", ANY_VALUE)
+    assert str(build.contains("x")) == 'contains(any value, "x")'
+    assert str(build.contains("x", "any value")) == 'contains("any value", "x")'
+    assert str(build.less_than(ANY_VALUE, 5)) == "any value < 5"
     assert build.term("x", "f") == Term("x", "f")
     assert build.phrase("x*", case_sensitive=True) == Phrase("x*", ANY_VALUE, case_sensitive=True)
     assert (build.prefix("x"), build.suffix("x")) == (Prefix("x", ANY_VALUE), Suffix("x", ANY_VALUE))

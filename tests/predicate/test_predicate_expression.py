@@ -30,6 +30,7 @@ from coprlake.predicate.build import (
 )
 from coprlake.predicate.expression import expression_of, parse_expression, parse_query
 from coprlake.predicate.predicates import (
+    ANY_VALUE,
     EVERYTHING,
     NOTHING,
     And,
@@ -72,6 +73,8 @@ MEANINGS: list[tuple[str, Predicate]] = [
     ("everything() | nothing()", Or((EVERYTHING,))),
     ('  contains(\n"a")\r\n &\n contains("b")  # both', A & B),
     ('contains("a" "b")', contains("ab")),
+    ('contains("a", field="any value")', Contains("a", "any value")),
+    ('contains("a")', Contains("a", ANY_VALUE)),
 ]  # fmt: skip
 
 

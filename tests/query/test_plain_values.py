@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coprlake import Table, contains, create_table, term
+from coprlake import Table, contains, create_table, equals, term
 from coprlake.ingestion import ingest
 from coprlake.intake.options import ReadOptions
 from coprlake.intake.reading import Intake
@@ -27,7 +27,9 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("pqr"), inner, max_size=2),
     max_leaves=4,
 )
-RECORDS = st.dictionaries(st.sampled_from(["msg", "level", "user", "http", "n", "tags"]), VALUES, max_size=5)
+RECORDS = st.dictionaries(
+    st.sampled_from(["msg", "level", "user", "http", "n", "tags", "any value"]), VALUES, max_size=5
+)
 
 
 def ingested(folder: Path, text: str, name: str = "log.json", **options: Any) -> Table:
@@ -133,6 +135,20 @@ def test_text_that_spans_two_values_does_not_match(tmp_path: Path) -> None:
     table.append([{"content": "one", "a": "two", "b": "three"}])
     assert [table.search(text).count() for text in ("one", "two", "three")] == [1, 1, 1]
     assert [table.search(contains(text)).count() for text in ("onetwo", "one two", "twothree")] == [0, 0, 0]
+
+
+def test_a_field_may_be_called_any_value(tmp_path: Path) -> None:
+    lines = [{"message": "abc hello world def", "any value": "zzz"}, {"message": "zzz", "any value": "other"}]
+    table = ingested(tmp_path, "".join(f"{json.dumps(line)}\n" for line in lines))
+    expected = {'"c hello w"': 1, "zzz": 2, "other": 1, '"any value":zzz': 1, '"any value":*': 2, "absent": 0}
+    for use_sketches in (True, False):
+        found = {text: table.search(text, use_sketches=use_sketches).count() for text in expected}
+        assert found == expected
+        assert table.search(contains("zz", "any value"), use_sketches=use_sketches).count() == 1
+        assert table.search(~contains("zz", "any value"), use_sketches=use_sketches).count() == 1
+    check(table, contains("zzz"), contains("zzz", "any value"), term("hello", "any value"), equals("any value", "zzz"))
+    with pytest.raises((UnicodeEncodeError, pa.ArrowException)):
+        pa.array([ANY_VALUE])  # so no column and no attribute can have this name
 
 
 def test_time_source_and_level_are_not_looked_at(tmp_path: Path) -> None:

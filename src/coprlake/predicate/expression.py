@@ -34,6 +34,7 @@ from coprlake.predicate.predicates import (
     Or,
     Predicate,
     Value,
+    shown_field,
 )
 from coprlake.text.nearest_words import nearest
 
@@ -53,6 +54,7 @@ _LEAVES: Final[dict[str, Callable[..., Leaf]]] = {
         *("compare", "less_than", "at_most", "more_than", "at_least"),
     )
 }
+_SHOWN_DEFAULTS: Final[dict[object, object]] = {ANY_VALUE: shown_field(ANY_VALUE)}
 _COMBINATIONS: Final[dict[str, Callable[..., Predicate]]] = {"all_of": build.all_of, "any_of": build.any_of}
 _CONSTANTS: Final[dict[str, Predicate]] = {"everything": EVERYTHING, "nothing": NOTHING}
 _NAMES: Final = (*_LEAVES, *_COMBINATIONS, *_CONSTANTS)
@@ -264,7 +266,12 @@ def _joined(kind: type[And] | type[Or], parts: list[Predicate]) -> Predicate:
 def _signature(function: Callable[..., Leaf]) -> str:
     """How a function is called, without types."""
     parameters = inspect.signature(function).parameters.values()
-    plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
+    plain = [
+        parameter.replace(
+            annotation=inspect.Parameter.empty, default=_SHOWN_DEFAULTS.get(parameter.default, parameter.default)
+        )
+        for parameter in parameters
+    ]
     return f"{function.__name__}{inspect.Signature(plain)}"
 
 

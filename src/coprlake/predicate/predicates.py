@@ -24,12 +24,14 @@ from coprlake.errors import UsageError
 from coprlake.records import CONTENT
 
 ALL_FIELDS: Final = "*"
-ANY_VALUE: Final = "any value"
+ANY_VALUE: Final = "any value\ud800"
+"""A half of a surrogate pair cannot be stored as UTF-8, so no field has this name; it is shown without it."""
 
 Value: TypeAlias = str | int | float | bool | datetime | date
 Operator: TypeAlias = Literal["<", "<=", ">", ">="]
 
 _SHOWN_VALUES: Final = 5
+_ANY_VALUE_SHOWN: Final = "any value"
 
 
 class Combinable:
@@ -78,7 +80,8 @@ def _check_value(field: str, value: object) -> None:
         raise UsageError(f"nothing equals a missing value; use ~exists({field!r})")
     if not isinstance(value, get_args(Value)):
         raise UsageError(
-            f"{field} cannot be compared with a {type(value).__name__}; expected text, a number, a bool or a time"
+            f"{shown_field(field)} cannot be compared with a {type(value).__name__}; "
+            "expected text, a number, a bool or a time"
         )
 
 
@@ -91,8 +94,15 @@ def _shown(value: object) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
+def shown_field(field: str) -> str:
+    """The field as a message shows it; one that a user called ``any value`` is in quotes."""
+    if field == ANY_VALUE:
+        return _ANY_VALUE_SHOWN
+    return f'"{field}"' if field == _ANY_VALUE_SHOWN else field
+
+
 def _call(name: str, field: str, *values: str, case_sensitive: bool = False) -> str:
-    return f"{name}({', '.join((field, *values, *(['case_sensitive'] * case_sensitive)))})"
+    return f"{name}({', '.join((shown_field(field), *values, *(['case_sensitive'] * case_sensitive)))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +223,7 @@ class OneOf(Combinable):
     def __post_init__(self) -> None:
         _check_field(self.field)
         if not isinstance(self.values, tuple):
-            raise UsageError(f"expected a tuple of values for {self.field}, found {self.values!r}")
+            raise UsageError(f"expected a tuple of values for {shown_field(self.field)}, found {self.values!r}")
         for value in self.values:
             _check_value(self.field, value)
 
@@ -242,7 +252,7 @@ class Compare(Combinable):
             raise UsageError(f"expected one of {', '.join(get_args(Operator))}, found {self.operator!r}")
 
     def __str__(self) -> str:
-        return f"{self.field} {self.operator} {_shown(self.value)}"
+        return f"{shown_field(self.field)} {self.operator} {_shown(self.value)}"
 
 
 @dataclass(frozen=True, slots=True)

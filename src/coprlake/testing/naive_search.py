@@ -247,6 +247,8 @@ def _is_border(line: str, place: int, own: int) -> bool:
 
 
 _MEMBERS: Final = r"\]?(?:\\.|[^\]\\])*"
+_NEGATED: Final = re.compile(rf"(\\.|\[(?!\^){_MEMBERS}\])|\[\^{_MEMBERS}\]", re.DOTALL)
+"""A negated class; or, as its first group, what must not be taken for one."""
 
 
 def _matches_regex(pattern: str, line: str, case_sensitive: bool) -> bool:
@@ -255,9 +257,7 @@ def _matches_regex(pattern: str, line: str, case_sensitive: bool) -> bool:
     Only for patterns on which RE2 and Python agree, with neither ``\A`` nor ``\z``.
     """
     flags = re.ASCII | re.MULTILINE | (0 if case_sensitive else re.IGNORECASE)
-    named = re.sub(
-        rf"(\\.|\[(?!\^){_MEMBERS}\])|\[\^{_MEMBERS}\]", r"\1", pattern, flags=re.DOTALL
-    )  # no negated classes
+    named = _NEGATED.sub(r"\1", pattern)
     spans_lines = "\n" in named or r"\n" in named or "(?s" in named
     return any(re.search(pattern, part, flags) for part in ([line] if spans_lines else line.split("\n")))
 
