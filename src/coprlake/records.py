@@ -12,6 +12,13 @@ ATTRIBUTES: Final = "attributes"
 DAY: Final = "day"
 """The UTC day of the timestamp: a partition column for who wants one."""
 
+JSON_SHAPE: Final = "_json_shape"
+"""How the line of a record from JSON looks without its values (`coprlake.text.json_shapes`); null for other records."""
+JSON_REST: Final = "_json_rest"
+"""The values of that line that no other column gives back exactly, as they were written, each on a line."""
+HIDDEN: Final = frozenset({JSON_SHAPE, JSON_REST})
+"""Columns that say how a record was written. They are not searched, and not shown unless they are named."""
+
 TIMESTAMP_TYPE: Final = pa.timestamp("us", tz="UTC")
 INT96_UNIT: Final = "us"
 """The unit in which we read times that a Parquet file stores as INT96, as Spark does. Arrow's default is nanoseconds,
@@ -50,7 +57,7 @@ _DERIVED: Final = {b"coprlake.value": b"derived"}
 
 
 def derived(field: pa.Field) -> pa.Field:
-    """The field, marked as a partition column that we derived from the timestamp."""
+    """The field, marked as one that is no part of what was logged: a partition column that we derived, or hidden."""
     return field.with_metadata(_DERIVED)
 
 

@@ -15,7 +15,7 @@ from coprlake.errors import UsageError
 from coprlake.intake.messages import MessageReader, json_lines
 from coprlake.intake.options import IntakeReport, ReadOptions
 from coprlake.intake.reading import Intake
-from coprlake.records import SCHEMA
+from coprlake.records import HIDDEN, SCHEMA
 
 pytestmark = pytest.mark.kernels
 
@@ -50,7 +50,8 @@ def rows_of(batches: list[pa.RecordBatch]) -> list[Row]:
         for field in batch.schema:
             kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
             assert types.setdefault(field.name, kind) == kind
-        rows += [{name: value for name, value in row.items() if value not in (None, [])} for row in batch.to_pylist()]
+        shown = batch.drop_columns([name for name in batch.schema.names if name in HIDDEN])
+        rows += [{name: value for name, value in row.items() if value not in (None, [])} for row in shown.to_pylist()]
     for name in set(types) & set(SCHEMA.names):
         assert types[name] == SCHEMA.field(name).type
     return rows

@@ -22,7 +22,7 @@ from coprlake.errors import NotFoundError, UsageError
 from coprlake.intake.formats.detection import detect
 from coprlake.intake.reading import Intake, IntakeReport, ReadOptions
 from coprlake.intake.sources.inputs import list_inputs
-from coprlake.records import SCHEMA
+from coprlake.records import HIDDEN, SCHEMA
 
 pytestmark = pytest.mark.kernels
 
@@ -44,8 +44,9 @@ def read(*inputs: str | Path, stdin: Any = None, **options: Any) -> tuple[list[d
             for field in batch.schema:
                 kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
                 assert types.setdefault(field.name, kind) == kind
+            shown = batch.drop_columns([name for name in batch.schema.names if name in HIDDEN])
             rows += [
-                {name: value for name, value in row.items() if value not in (None, [])} for row in batch.to_pylist()
+                {name: value for name, value in row.items() if value not in (None, [])} for row in shown.to_pylist()
             ]
     for name in set(types) & set(SCHEMA.names):
         assert types[name] == SCHEMA.field(name).type

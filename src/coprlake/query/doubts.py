@@ -32,7 +32,7 @@ from coprlake.predicate.predicates import (
 )
 from coprlake.predicate.values import microseconds_of, number_of, truth_of
 from coprlake.query.planning import View
-from coprlake.records import ATTRIBUTES, CONTENT, DAY, LOGLEVEL, SCHEMA, SOURCE, TIMESTAMP
+from coprlake.records import ATTRIBUTES, CONTENT, DAY, HIDDEN, LOGLEVEL, SCHEMA, SOURCE, TIMESTAMP
 from coprlake.text.nearest_words import nearest
 
 _MEANINGS: Final = {
@@ -92,7 +92,7 @@ def known_fields(view: View) -> KnownFields:
 def unknown_field(field: str, columns: list[str], known: KnownFields) -> str:
     """The message about a field that no record has."""
     others = sorted({*known.texts, *known.others}.difference(columns))
-    names = [name for name in (*columns, *others) if name not in (DAY, ATTRIBUTES)]
+    names = [name for name in (*columns, *others) if name not in (DAY, ATTRIBUTES, *HIDDEN)]
     meant = next((own for own, others in _MEANINGS.items() if own in columns and field.casefold() in others), None)
     meant = nearest(field, names) or meant
     if meant is not None:

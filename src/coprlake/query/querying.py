@@ -24,7 +24,7 @@ from coprlake.query.options import SearchOptions
 from coprlake.query.planning import View
 from coprlake.query.resolving import no_time, time_column
 from coprlake.query.results import Results
-from coprlake.records import DAY, TIMESTAMP, derived
+from coprlake.records import DAY, HIDDEN, TIMESTAMP, derived
 from coprlake.storage.mixed_columns import mixed_columns
 from coprlake.summary import Report, Summarized
 
@@ -86,6 +86,8 @@ class Catalog:
             schema = pa.schema([*schema, *new])
         if _has_derived_day(schema, view):
             schema = schema.set(schema.get_field_index(DAY), derived(schema.field(DAY)))
+        for hidden in HIDDEN.intersection(schema.names):
+            schema = schema.set(schema.get_field_index(hidden), derived(schema.field(hidden)))
         return schema
 
     def keys(self, name: str) -> frozenset[str] | None:

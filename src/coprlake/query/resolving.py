@@ -15,7 +15,7 @@ from coprlake.predicate.paths import path_of, similar_paths
 from coprlake.predicate.predicates import ALL_FIELDS, ANY_VALUE, And, Equals, Leaf, Not, OneOf, Or, Predicate
 from coprlake.predicate.values import number_of, spellings, text_of
 from coprlake.query.options import SearchOptions
-from coprlake.records import ATTRIBUTES, CONTENT, LOGLEVEL, SCHEMA, TIMESTAMP
+from coprlake.records import ATTRIBUTES, CONTENT, HIDDEN, LOGLEVEL, SCHEMA, TIMESTAMP
 from coprlake.text.nearest_words import hint
 from coprlake.text.text_types import is_number, is_text_map
 
@@ -75,7 +75,7 @@ def _as_spelled(predicate: Leaf) -> Leaf:
 
 
 def _unknown(field: str, schema: pa.Schema) -> str:
-    columns = ", ".join(schema.names)
+    columns = ", ".join(name for name in schema.names if name not in HIDDEN)
     if field == CONTENT:
         return f"this table has no column {CONTENT}; name another field (-f) or all of them (--all-fields): {columns}"
     return f"this table has no field {field}{hint(field, schema.names)}; its columns are {columns}"

@@ -25,7 +25,7 @@ from coprlake.query.planning import Planner, SegmentPlan, View
 from coprlake.query.report import SearchReport
 from coprlake.query.resolving import resolved, timed
 from coprlake.query.results import Results
-from coprlake.records import DAY, TIMESTAMP_TYPE
+from coprlake.records import DAY, HIDDEN, TIMESTAMP_TYPE
 from coprlake.segment.searchable import Searchable, has_times
 from coprlake.summary import Summarized, text_of
 from coprlake.text.nearest_words import hint
@@ -74,10 +74,11 @@ class Candidates:
             unknown = [name for name in self._options.columns if name not in schema.names]
             if unknown:
                 near = hint(unknown[0], schema.names)
-                raise UsageError(f"there is no column {unknown[0]}{near}; the table has {', '.join(schema.names)}")
+                names = ", ".join(name for name in schema.names if name not in HIDDEN)
+                raise UsageError(f"there is no column {unknown[0]}{near}; the table has {names}")
             schema = pa.schema([schema.field(name) for name in self._options.columns])
         else:
-            schema = pa.schema([field for field in schema if field.name != DAY])
+            schema = pa.schema([field for field in schema if field.name not in (DAY, *HIDDEN)])
         if not self._options.context:
             return schema
         taken = [field.name for field in MATCH if field.name in schema.names]
@@ -256,6 +257,19 @@ class Search(Summarized, Candidates, Results):
                         yield value
         finally:
             self.report = found.report
+
+    def lines(self) -> Iterator[str]:
+        """The matching records as text: the content, and the whole line as JSON if a record came from JSON.
+
+        That JSON means the same as what was read: the same keys in the same order, with the same values.
+        """
+        from coprlake.segment.original_lines import lines_of
+
+        columns = tuple(_all_columns(self._view()).names)
+        found = Search(self._view, Exact(self._asked), replace(self._options, columns=columns), resolves=self._resolves)
+        for batch in found:
+            yield from lines_of(batch)
+        self.report = found.report
 
     def _facts(self) -> Mapping[str, Any]:
         return {"predicate": text_of(self._asked)} | self._options.differences()

@@ -18,7 +18,7 @@ from coprlake.predicate.deciding.nesting import leaves, whole
 from coprlake.predicate.deciding.record_values import is_searched, record_values
 from coprlake.predicate.deciding.typed import Mask, valid_rows
 from coprlake.predicate.paths import is_nested, leaf_types
-from coprlake.records import ATTRIBUTES, CONTENT
+from coprlake.records import ATTRIBUTES, CONTENT, HIDDEN
 from coprlake.segment.sidecar import FIELD_LIMIT, KINDS, UNINDEXED, Description, IndexPlan, kind_of
 from coprlake.text.arrow_strings import as_binary, string_buffers
 from coprlake.text.text_types import is_text
@@ -138,7 +138,9 @@ class BatchIndexer:
         """The fingerprints of the batch, in parts; each array is valid until the next one."""
         columns: list[pa.Array | pa.ChunkedArray] = [*batch.columns, *self._constants.values()]
         for name, column in zip((*batch.schema.names, *self._constants), columns, strict=True):
-            if is_text(column.type):
+            if name in HIDDEN:
+                self._note(name, UNINDEXED)
+            elif is_text(column.type):
                 yield from self._scan(name, column)
             elif name == ATTRIBUTES and _is_plain_map(column.type):
                 for key, values in attribute_columns(column, self._has_own_tokens):

@@ -10,9 +10,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coprlake.errors import UsageError
-from coprlake.records import ATTRIBUTES, ATTRIBUTES_TYPE, CONTENT, LOGLEVEL, SCHEMA, SOURCE, TIMESTAMP, TIMESTAMP_TYPE
+from coprlake.records import (
+    ATTRIBUTES,
+    ATTRIBUTES_TYPE,
+    CONTENT,
+    JSON_SHAPE,
+    LOGLEVEL,
+    SCHEMA,
+    SOURCE,
+    TIMESTAMP,
+    TIMESTAMP_TYPE,
+)
 from coprlake.segment.python_values import python_values
 from coprlake.segment.searchable import microseconds_of
+from coprlake.text.text_types import is_text
 
 CHUNK_ROWS = 16_384
 """The number of records appended at a time; a search may run in between."""
@@ -122,7 +133,7 @@ def _tidy_column(name: str, column: pa.Array) -> pa.Array:
     try:
         if name == TIMESTAMP:
             return as_timestamps(column)
-        if name in (SOURCE, LOGLEVEL):
+        if name in (SOURCE, LOGLEVEL, JSON_SHAPE):
             if pa.types.is_dictionary(column.type):
                 return column.cast(pa.dictionary(pa.int32(), pa.string()))
             return pc.dictionary_encode(column.cast(pa.string()))
@@ -278,7 +289,10 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> tuple[pa.RecordBatch, l
 
 
 def _fitted(column: pa.Array, kind: pa.DataType) -> pa.Array | None:
-    """The column converted to `kind`, None if a value would be lost; a dictionary of this type stays as it is."""
+    """The column converted to `kind`, None if a value would change; a dictionary of this type stays as it is.
+
+    Text becomes a number only if it is written as the number would be: 007 is not 7.
+    """
     if _demands_values(kind):
         column = column.take(pa.array(np.arange(len(column))))  # Arrow also rejects nulls outside a slice
     if column.type == kind or (pa.types.is_dictionary(column.type) and column.type.value_type == kind):
@@ -286,9 +300,11 @@ def _fitted(column: pa.Array, kind: pa.DataType) -> pa.Array | None:
     if pa.types.is_boolean(column.type) != pa.types.is_boolean(kind):
         return None  # true is not 1
     try:
-        return column.cast(kind)
+        fitted = column.cast(kind)
+        is_same = not is_text(column.type) or is_text(kind) or fitted.cast(column.type).equals(column)
     except pa.ArrowException:
         return None
+    return fitted if is_same else None
 
 
 def _demands_values(kind: pa.DataType) -> bool:

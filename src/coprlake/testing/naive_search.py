@@ -31,10 +31,10 @@ from coprlake.predicate.predicates import (
     TextPredicate,
     Wildcard,
 )
-from coprlake.records import ATTRIBUTES, DAY, LOGLEVEL, SCHEMA, SOURCE, TIMESTAMP
+from coprlake.records import ATTRIBUTES, DAY, HIDDEN, LOGLEVEL, SCHEMA, SOURCE, TIMESTAMP
 from coprlake.testing.naive import class_of
 
-_NOT_SEARCHED = (TIMESTAMP, SOURCE, LOGLEVEL)
+_NOT_SEARCHED = (TIMESTAMP, SOURCE, LOGLEVEL, *HIDDEN)
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 

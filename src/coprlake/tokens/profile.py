@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from coprlake.config import RuleSet
-from coprlake.records import CONTENT, DAY, LOGLEVEL, SOURCE, TIMESTAMP
+from coprlake.records import CONTENT, DAY, HIDDEN, LOGLEVEL, SOURCE, TIMESTAMP
 
 NOT_TOGETHER: Final = "no"
 """For `Profile.any_value`: some values may not be indexed together with the others, as in files of earlier builds."""
@@ -71,7 +71,7 @@ class Profile:
         return Profile, parts  # another process hashes text differently
 
 
-NOT_SEARCHED: Final = frozenset({TIMESTAMP, SOURCE, LOGLEVEL})
+NOT_SEARCHED: Final = frozenset({TIMESTAMP, SOURCE, LOGLEVEL}) | HIDDEN
 """The fields that a plain search does not look at, whatever they hold. Nor does it at a `DAY` that is not text."""
 OWN_TOKENS: Final = NOT_SEARCHED | {DAY}
 """The fields whose tokens are never among those of the content."""

@@ -49,8 +49,8 @@ def search(ctx: click.Context, asked: SearchRequest, printing: Printing, engine:
     must hold, and words are looked for in every value of a record; -F takes TEXT as it is.
 
     On a terminal, each record is shown with its local time, level and source, matches are highlighted, further lines of
-    a record are folded, and more than a screen goes to a pager. In a pipe, only the log line is written, exactly as it
-    was read, so grep, sort and wc work as they do on the log file.
+    a record are folded, and more than a screen goes to a pager. In a pipe, only the log line is written as it was read,
+    so grep, sort and wc work as they do on the log file, and jq on records that came from JSON.
 
     Use Spark for searches that read much of a large table. It prints once all of its tasks are done, and does not
     support context (-A, -B, -C) and --follow.
@@ -126,8 +126,11 @@ def _printed(table: "Table", find: "Finder", asked: SearchRequest, printing: Pri
         printing.out,
         printing.columns,
         has_context=any(printing.context),
+        is_raw=printing.raw,
     )
-    needed = list(table.schema.names) if printing.only_matching else needed_columns(table, shown.columns)
+    needed = list(table.schema.names)
+    if not printing.only_matching:
+        needed = needed_columns(table, shown.columns, are_originals=shown.are_originals)
     options = {"context": printing.context} if any(printing.context) else {}
     found = find(order=printing.order, limit=printing.limit, columns=needed, **options)
     count = _write(table, found, asked, shown, printing)

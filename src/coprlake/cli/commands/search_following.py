@@ -30,9 +30,12 @@ def follow(table: "Table", asked: SearchRequest, printing: Printing) -> None:
     if not folder.exists("_delta_log"):
         raise UsageError(f"{table.uri}: cannot follow a folder of Parquet files: it has no log of its commits")
     output = "json" if printing.as_json else printing.output
-    shown = chosen_layout(table, output, printing.out, printing.columns, has_context=False)
+    shown = chosen_layout(table, output, printing.out, printing.columns, has_context=False, is_raw=printing.raw)
     found = asked.search(
-        table, columns=needed_columns(table, shown.columns), threads=printing.threads, strict=printing.strict
+        table,
+        columns=needed_columns(table, shown.columns, are_originals=shown.are_originals),
+        threads=printing.threads,
+        strict=printing.strict,
     )
     following = Following(DeltaLog.open(folder), found)
     with destination(None) as out:

@@ -128,9 +128,11 @@ def _placed(frame: "DataFrame") -> "DataFrame":
 
 def _fetched(frame: "DataFrame", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Fetch the records as Arrow batches with the table's types, holding those of at most two tasks at a time."""
-    for row in frame.mapInArrow(_packed, _PACKED).toLocalIterator(prefetchPartitions=True):
+    names = frame.columns
+    numbered = frame.toDF(*map(str, range(len(names))))  # PySpark would take a name with a dot for a path
+    for row in numbered.mapInArrow(_packed, _PACKED).toLocalIterator(prefetchPartitions=True):
         with pa.ipc.open_stream(row[0]) as reader:
-            yield from reader.read_all().select(schema.names).cast(schema).to_batches()
+            yield from reader.read_all().rename_columns(names).select(schema.names).cast(schema).to_batches()
 
 
 def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

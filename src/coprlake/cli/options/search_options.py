@@ -30,6 +30,7 @@ class Printing:
     follow: bool
     output: str | None
     as_json: bool
+    raw: bool
     columns: str | None
     out: str | None
     utc: bool
@@ -57,7 +58,9 @@ class Printing:
         """
         if self.as_json and self.output not in (None, "json"):
             raise click.UsageError(f"--json and -o {self.output} contradict each other")
-        formatted = self.output is not None or self.as_json or self.columns is not None
+        if self.raw and (self.as_json or self.columns is not None or self.output not in (None, "lines")):
+            raise click.UsageError("--raw and another output format or --columns contradict each other")
+        formatted = self.output is not None or self.as_json or self.raw or self.columns is not None
         given = {
             "--count": self.only_count,
             "--files-with-matches": self.only_names,
@@ -143,6 +146,11 @@ _OPTIONS = [
         "or parquet. Defaults to table on a terminal, and to lines otherwise.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Short for -o json."),
+    click.option(
+        "--raw",
+        is_flag=True,
+        help="Print the lines as they were read, on a terminal too; records from JSON as JSON, for jq.",
+    ),
     click.option("--columns", metavar="A,B", help="Columns to print."),
     click.option(
         "--out",

@@ -29,6 +29,7 @@ class Shown:
         columns: the columns to write.
         are_columns_chosen: whether the user named the columns.
         has_context: whether the results have the two columns that context adds.
+        are_originals: whether records that came from JSON are written as they were.
     """
 
     output: str
@@ -36,6 +37,7 @@ class Shown:
     columns: tuple[str, ...]
     are_columns_chosen: bool
     has_context: bool
+    are_originals: bool = False
 
     @property
     def is_terminal(self) -> bool:
@@ -67,16 +69,22 @@ def _is_new_file(out: str | None) -> bool:
 
 
 def chosen_layout(
-    table: "Table", output: str | None, out: str | None, columns: str | None, *, has_context: bool
+    table: "Table",
+    output: str | None,
+    out: str | None,
+    columns: str | None,
+    *,
+    has_context: bool,
+    is_raw: bool = False,
 ) -> Shown:
     """Choose the columns and the format if the command line does not."""
     from coprlake.cli.printing.search_output import SHOWN
     from coprlake.query.context import MATCH
-    from coprlake.records import CONTENT, DAY
+    from coprlake.records import CONTENT, DAY, HIDDEN, JSON_SHAPE
 
     is_terminal = out in (None, "-") and sys.stdout.isatty()
     if output is None:
-        output = "table" if is_terminal else output_for(out)
+        output = "lines" if is_raw else "table" if is_terminal else output_for(out)
     if output == "parquet" and is_terminal:
         raise click.UsageError("a terminal cannot show Parquet; name a file with --out, or redirect the output")
     names = table.schema.names
@@ -86,22 +94,30 @@ def chosen_layout(
         if unknown or not chosen:
             similar = hint(unknown[0], names) if unknown else ""
             raise click.UsageError(
-                f"no column {unknown[0] if unknown else ''!r}{similar}; the table has {', '.join(names)}"
+                f"no column {unknown[0] if unknown else ''!r}{similar}; the table has "
+                f"{', '.join(name for name in names if name not in HIDDEN)}"
             )
     elif output in FOR_PEOPLE and CONTENT in names:
         chosen = [name for name in SHOWN if name in names] if output == "table" else [CONTENT]
     else:
-        chosen = [name for name in names if name != DAY]
+        chosen = [name for name in names if name not in (DAY, *HIDDEN)]
     if has_context and output not in FOR_PEOPLE:
         chosen += [field.name for field in MATCH]
-    return Shown(output, out, tuple(dict.fromkeys(chosen)), columns is not None, has_context)
+    are_originals = (
+        columns is None
+        and JSON_SHAPE in names
+        and ((output == "lines" and (is_raw or not is_terminal)) or (output == "json" and not has_context))
+    )
+    return Shown(output, out, tuple(dict.fromkeys(chosen)), columns is not None, has_context, are_originals)
 
 
-def needed_columns(table: "Table", shown: Sequence[str]) -> list[str]:
-    """List the columns to read: those shown, the time for sorting, and the source for context."""
+def needed_columns(table: "Table", shown: Sequence[str], *, are_originals: bool = False) -> list[str]:
+    """List the columns to read: those shown, the time for sorting, the source for context; all for originals."""
     from coprlake.query.resolving import time_column
     from coprlake.records import SOURCE, TIMESTAMP
 
     names = table.schema.names
+    if are_originals:
+        return list(names)
     own = time_column(table.schema) or TIMESTAMP
     return [name for name in dict.fromkeys([*shown, own, SOURCE]) if name in names]

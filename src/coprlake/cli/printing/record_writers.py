@@ -37,10 +37,15 @@ def new_writer(
     if shown.output == "lines":
         predicate = asked.predicate(table) if colors else None
         return outputs.LinesWriter(
-            out, shown.columns, predicate, is_terminal=shown.is_terminal, has_context=shown.has_context
+            out,
+            shown.columns,
+            predicate,
+            is_terminal=shown.is_terminal,
+            has_context=shown.has_context,
+            are_originals=shown.are_originals,
         )
     if shown.output == "json":
-        return outputs.JsonWriter(out, shown.columns)
+        return outputs.JsonWriter(out, shown.columns, are_originals=shown.are_originals)
     if shown.output == "csv":
         return outputs.CsvWriter(out, shown.columns, shown.is_terminal)
     return outputs.ParquetWriter(out, shown.columns, schema)

@@ -105,6 +105,7 @@ class LinesWriter:
         predicate: what to highlight; None for no colours.
         is_terminal: whether control characters must be made harmless.
         has_context: whether the results have the two columns that context adds.
+        are_originals: whether records that came from JSON are written as JSON.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class LinesWriter:
         *,
         is_terminal: bool,
         has_context: bool,
+        are_originals: bool = False,
     ) -> None:
         self._out = out
         self._columns = columns
@@ -122,10 +124,16 @@ class LinesWriter:
         self._is_terminal = is_terminal
         self._has_context = has_context
         self._groups = _Groups(has_context)
+        self._are_originals = are_originals
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write a batch of records."""
         lines = self._lines(batch)
+        if self._are_originals:
+            lines = [
+                line if own is None else harmless_json(own).encode(errors="replace")
+                for own, line in zip(_originals(batch), lines, strict=True)
+            ]
         if self._has_context:
             separated = zip(self._groups.starts(batch), lines, strict=True)
             lines = [part for starts, line in separated for part in ([_SEPARATOR.encode()] if starts else []) + [line]]
@@ -270,21 +278,42 @@ class ColumnWriter:
         """Do nothing: every batch has been written."""
 
 
-class JsonWriter:
-    """Writes one JSON object per line, without the fields that are null."""
+def _originals(batch: pa.RecordBatch) -> list[str | None]:
+    """The JSON of each record that came from JSON, as it was."""
+    from coprlake.segment.original_lines import json_lines
 
-    def __init__(self, out: IO[bytes], columns: Sequence[str]) -> None:
+    return json_lines(batch)
+
+
+class JsonWriter:
+    """Writes one JSON object per line, without the fields that are null.
+
+    Args:
+        out: the stream to write to.
+        columns: the columns to write.
+        are_originals: whether records that came from JSON are written as they were.
+    """
+
+    def __init__(self, out: IO[bytes], columns: Sequence[str], *, are_originals: bool = False) -> None:
         self._out = out
         self._columns = columns
+        self._are_originals = are_originals
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write a batch of records."""
         names = self._columns
         encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+        originals = _originals(batch) if self._are_originals else [None] * batch.num_rows
+        others = (
+            batch.filter(pa.array([own is None for own in originals], pa.bool_())) if self._are_originals else batch
+        )
+        rows = zip(*(plain_values(others.column(name)) for name in names), strict=True)
         lines = []
-        for row in zip(*(plain_values(batch.column(name)) for name in names), strict=True):
-            record = {name: value for name, value in zip(names, row, strict=True) if value is not None}
-            lines.append(harmless_json(encode(record)) + "\n")
+        for own in originals:
+            if own is None:
+                row = next(rows)
+                own = encode({name: value for name, value in zip(names, row, strict=True) if value is not None})
+            lines.append(harmless_json(own) + "\n")
         self._out.write("".join(lines).encode(errors="replace"))
         self._out.flush()
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from coprlake.records import ATTRIBUTES, DAY, LOGLEVEL, SOURCE
+from coprlake.records import ATTRIBUTES, DAY, HIDDEN, LOGLEVEL, SOURCE
 
 if TYPE_CHECKING:
     from coprlake.table import Table
@@ -16,7 +16,7 @@ def fields_of(table: "Table") -> dict[str, str]:
     """The columns that queries can name, and their types."""
     from coprlake.language.types import from_arrow
 
-    kinds = {field.name: from_arrow(field.type) for field in table.schema if field.name != DAY}
+    kinds = {field.name: from_arrow(field.type) for field in table.schema if field.name not in (DAY, *HIDDEN)}
     return {name: str(kind) for name, kind in kinds.items() if kind is not None}
 
 

@@ -19,12 +19,12 @@ from coprlake.intake.fields.timestamps import Clock, epoch_micros
 from coprlake.intake.formats.text_lines import constant, times_or_now
 from coprlake.intake.lines import BoolArray, spans_of
 from coprlake.intake.options import IntakeReport, ReadOptions
-from coprlake.records import ATTRIBUTES, CONTENT, DAY, LOGLEVEL, SOURCE, TIMESTAMP
+from coprlake.records import ATTRIBUTES, CONTENT, LOGLEVEL, SOURCE, TIMESTAMP
+from coprlake.text.json_shapes import field_name
 
 COLUMN_LIMIT: Final = 200
 """Distinct keys that become columns; a log whose keys are ids would make a million."""
 
-_RESERVED: Final = {TIMESTAMP, SOURCE, LOGLEVEL, CONTENT, ATTRIBUTES, DAY}
 _NAME: Final = re.compile(r"[^\s,;{}()=\x00-\x1f]{1,128}")
 """What Delta Lake takes as the name of a column."""
 
@@ -165,7 +165,7 @@ class FileMapper:
 
     def _place(self, name: str, column: pa.Array, batch: dict[str, pa.Array], kept: list[Attribute]) -> None:
         """Make `column` a column of the batch, or attributes."""
-        name = f"{name}_value" if name.lower() in _RESERVED else name
+        name = field_name(name)
         fitted = None if self._options.attributes or name in batch else self.types.fitted(name, column)
         if fitted is not None:
             batch[name] = fitted

@@ -11,6 +11,7 @@ import pyarrow.json
 
 from coprlake.intake.fields.flattening import DEPTH, Attribute, json_text
 from coprlake.intake.fields.mapping import FileMapper
+from coprlake.intake.formats.json_shaping import JsonShaper
 from coprlake.intake.lines import Lines, newline_joined, split_pieces, text_column
 from coprlake.intake.options import IntakeReport, ReadOptions
 from coprlake.intake.sources.blocks import BlockReader
@@ -97,6 +98,7 @@ class NdjsonReader:
         self._report = report
         self._schema = pa.schema([])
         self._failures = 0
+        self._shaper = JsonShaper()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         carry, last = b"", False
@@ -130,7 +132,7 @@ class NdjsonReader:
             columns = [
                 (name, column.combine_chunks()) for name, column in zip(table.schema.names, table.columns, strict=True)
             ]
-            return [self._mapper.batch(columns, raw, lines.count)]
+            return [self._shaper.shaped(self._mapper.batch(columns, raw, lines.count), raw)]
         self._failures += 1
         if lines.count <= _FEW_LINES or self._failures > _FAILURE_LIMIT:
             return [self._one_by_one(data, lines)]
@@ -175,7 +177,8 @@ class NdjsonReader:
             rows.append(dict(flat_pairs(record or {})))
         self._report.broken += int(np.count_nonzero(broken))
         columns, attributes = self._columns(rows)
-        return self._mapper.batch(columns, raw, lines.count, broken=broken, attributes=attributes)
+        batch = self._mapper.batch(columns, raw, lines.count, broken=broken, attributes=attributes)
+        return self._shaper.shaped(batch, raw, broken)
 
     def _columns(self, rows: list[dict[str, Any]]) -> tuple[list[tuple[str, pa.Array]], list[Attribute]]:
         """A column for each key, with the values of its first type; the others as attributes."""

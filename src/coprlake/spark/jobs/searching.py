@@ -23,7 +23,7 @@ from coprlake.query.report import SearchReport
 from coprlake.query.resolving import resolved, timed
 from coprlake.query.shares import Share, SharePlan, divide, plan, read_share
 from coprlake.query.time_bounds import Time, microseconds
-from coprlake.records import DAY, TIMESTAMP
+from coprlake.records import DAY, HIDDEN, TIMESTAMP
 from coprlake.segment.sealed import SegmentEntry
 from coprlake.spark.jobs.spreading import places, places_in
 from coprlake.spark.runtime.builds import same_build
@@ -294,7 +294,7 @@ def _planned(
         sought = Exact(resolved(sought.predicate, snapshot.schema))
     options = timed(options, snapshot.schema)
     columns = options.columns
-    names = [name for name in snapshot.schema.names if name != DAY] if columns is None else list(columns)
+    names = [name for name in snapshot.schema.names if name not in (DAY, *HIDDEN)] if columns is None else list(columns)
     schema = result_schema(snapshot.schema, names)
     necessary = sought.necessary if isinstance(sought, Exact) else sought
     return SparkSearch(found, sought, options, schema, plan(snapshot, necessary, options), share_bytes)

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from coprlake import __version__
 from coprlake.errors import UsageError
 from coprlake.query.shares import Share, divide, plan, read_share
+from coprlake.records import HIDDEN
 from coprlake.spark.runtime.builds import check_build
 from coprlake.spark.source.column_types import arrow_schema, as_spark_batch, spark_schema
 from coprlake.spark.source.open_tables import opened
@@ -37,7 +38,8 @@ class CoprlakeDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of the table."""
-        return spark_schema(opened(read_settings(self.options).path).schema)
+        schema = opened(read_settings(self.options).path).schema
+        return spark_schema(pa.schema([field for field in schema if field.name not in HIDDEN]))
 
     def reader(self, schema: StructType) -> "CoprlakeReader":
         """The reader for ``spark.read``."""

@@ -25,11 +25,11 @@ from coprlake.predicate.predicates import (
     Regex,
     Wildcard,
 )
-from coprlake.records import ATTRIBUTES, DAY, LOGLEVEL, SCHEMA, SOURCE, TIMESTAMP
+from coprlake.records import ATTRIBUTES, DAY, HIDDEN, LOGLEVEL, SCHEMA, SOURCE, TIMESTAMP
 from coprlake.testing.naive_search import NUMBER, accepts
 from coprlake.testing.torture.answers.plain_rows import Moment, Pairs, Row, Unordered, leaves_in, texts_in
 
-_NOT_SEARCHED: Final = (TIMESTAMP, SOURCE, LOGLEVEL)
+_NOT_SEARCHED: Final = (TIMESTAMP, SOURCE, LOGLEVEL, *HIDDEN)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
