@@ -10,6 +10,7 @@ def test_a_shape_has_texts_and_places() -> None:
     assert shape == Shape(
         ('{"ts":', ',"msg":', ',"http":{"status":', ',"none":null,"x":{}},"b":[]}'),
         (Place("t", "ts", "aZ00"), Place("c", "msg"), Place("i", "http.status")),
+        ("http.x",),
     )
 
 

@@ -112,6 +112,13 @@ class _MessageMapper(FileMapper):
         self.unstamped.append(times.is_null().to_numpy(zero_copy_only=False))
         return times, levels
 
+    def reorder(self, order: I64Array) -> None:
+        """The last rows, as many as `order` has, belong in this order."""
+        parts: list[BoolArray] = []
+        while sum(map(len, parts)) < len(order):
+            parts.insert(0, self.unstamped.pop())
+        self.unstamped.append(np.concatenate(parts)[order])
+
 
 class MessageReader:
     """Turns messages into records, batch after batch; a column has the same type in all of them.

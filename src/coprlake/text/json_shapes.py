@@ -48,20 +48,32 @@ class Place(NamedTuple):
 
     Attributes:
         mark: what it is; see the module.
-        field: the name under which a table has the value.
+        path: the keys that lead to it, joined by dots.
         layout: of a timestamp, four characters.
     """
 
     mark: str
-    field: str
+    path: str
     layout: str = ""
+
+    @property
+    def field(self) -> str:
+        """The name under which a table has the value."""
+        return field_name(self.path)
 
 
 class Shape(NamedTuple):
-    """A shape, taken apart: ``texts[0] + value of places[0] + texts[1] + ...`` is the object."""
+    """A shape, taken apart: ``texts[0] + value of places[0] + texts[1] + ...`` is the object.
+
+    Attributes:
+        texts: what is between the values.
+        places: the values.
+        empties: the paths of objects without keys, which are no places.
+    """
 
     texts: tuple[str, ...]
     places: tuple[Place, ...]
+    empties: tuple[str, ...] = ()
 
 
 def field_name(path: str) -> str:
@@ -78,13 +90,14 @@ def parsed_shape(text: str) -> Shape | None:
     key: str | None = None
     texts: list[str] = []
     places: list[Place] = []
+    empties: list[str] = []
     piece = ""
     for token in _TOKEN.finditer(text):
         kind, found = str(token.lastgroup), token.group()
         if kind in ("time", "mark"):
             if key is None:
                 return None
-            places.append(Place(found[0], field_name(".".join([*path, key])), found[1:]))
+            places.append(Place(found[0], ".".join([*path, key]), found[1:]))
             texts.append(piece)
             piece, key = "", None
             continue
@@ -102,12 +115,14 @@ def parsed_shape(text: str) -> Shape | None:
         elif kind == "close" and path:
             path.pop()
         elif kind == "literal":
+            if found == "{}" and key is not None:
+                empties.append(".".join([*path, key]))
             key = None
         elif kind == "wrong":
             return None
         if kind != "blank":
             piece += found
-    return Shape((*texts, piece), tuple(places))
+    return Shape((*texts, piece), tuple(places), tuple(empties))
 
 
 def _key(text: str) -> str | None:

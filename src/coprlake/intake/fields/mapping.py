@@ -19,6 +19,7 @@ from coprlake.intake.fields.timestamps import Clock, epoch_micros
 from coprlake.intake.formats.text_lines import constant, times_or_now
 from coprlake.intake.lines import BoolArray, spans_of
 from coprlake.intake.options import IntakeReport, ReadOptions
+from coprlake.kernel import I64Array
 from coprlake.records import ATTRIBUTES, CONTENT, LOGLEVEL, SOURCE, TIMESTAMP
 from coprlake.text.json_shapes import field_name
 
@@ -132,6 +133,9 @@ class FileMapper:
             batch[ATTRIBUTES] = attribute_maps(kept, count)
         self._report.records += count
         return pa.RecordBatch.from_pydict(batch)
+
+    def reorder(self, order: I64Array) -> None:
+        """Say that the last rows, as many as `order` has, belong in this order: nothing here depends on it."""
 
     def _roles(
         self, columns: dict[str, pa.Array], raw: pa.StringArray | None, count: int, broken: BoolArray | None

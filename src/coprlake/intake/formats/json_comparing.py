@@ -20,7 +20,7 @@ _BLANKS: Final = np.array([byte in b" \t\r\n" for byte in range(256)], np.bool_)
 
 
 @cold_kernel
-def _code_point(data: U8Array, at: int, end: int) -> tuple[int, int]:
+def code_point(data: U8Array, at: int, end: int) -> tuple[int, int]:
     r"""The character that ``\uXXXX`` at `at`, or a pair of them, stands for, or -1, and where that ends."""
     high = hex_number_at(data, at + 2, end, 4)
     if high < 0 or not 0xD800 <= high < 0xE000:
@@ -67,7 +67,7 @@ def _is_string(data: U8Array, at: int, end: int, text: U8Array, start: int, stop
             at += 1
             start += 1
         elif at + 1 < end and data[at + 1] == 117:
-            point, at = _code_point(data, at, end)
+            point, at = code_point(data, at, end)
             start = _is_utf8(point, text, start, stop) if point >= 0 else -1
             if start < 0:
                 return False

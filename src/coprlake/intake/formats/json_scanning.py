@@ -32,7 +32,7 @@ KINDS: Final = 8
 MARKS: Final = np.frombuffer(b"stifbjri", np.uint8)
 
 BACKSLASHES: Final = np.uint64(0x5C5C5C5C5C5C5C5C)
-_QUOTES: Final = np.uint64(0x2222222222222222)
+QUOTES: Final = np.uint64(0x2222222222222222)
 _LOW_BITS: Final = np.uint64(0x0101010101010101)
 _HIGH_BITS: Final = np.uint64(0x8080808080808080)
 _IS_CONTENT: Final = 61
@@ -41,9 +41,9 @@ _BLANKS: Final = np.array([byte in b" \t\r\n" for byte in range(256)], np.bool_)
 _ENDS: Final = np.array([byte in b" \t\r\n,}]" for byte in range(256)], np.bool_)
 _LARGEST: Final = np.frombuffer(str((1 << 63) - 1).encode(), np.uint8)
 _OBJECT, _KEY, _NEXT, _DONE = 0, 1, 2, 3
-_DEPTH: Final = 4
+DEPTH: Final = 4
 """So deep objects in objects are taken apart; as `coprlake.intake.fields.flattening.DEPTH`."""
-_LAYOUT_BYTES: Final = 4
+LAYOUT_BYTES: Final = 4
 
 
 class Scanned(NamedTuple):
@@ -56,7 +56,8 @@ class Scanned(NamedTuple):
     lasts: I32Array  # and ends
     kinds: U8Array
     marks: I32Array  # where its mark is in `shapes`
-    integers: I64Array  # its value, if it is an INTEGER
+    integers: I64Array  # its value, if it is an INTEGER; from `walk_lines` also 1 for true and 0 for false
+    flags: U8Array  # only from `walk_lines`
 
 
 def room_for(data_bytes: int, line_count: int) -> Scanned:
@@ -71,6 +72,21 @@ def room_for(data_bytes: int, line_count: int) -> Scanned:
         np.empty(places, np.uint8),
         np.empty(places, np.int32),
         np.empty(places, np.int64),
+        np.empty(places, np.uint8),
+    )
+
+
+def enough_room(room: Scanned, data_bytes: int, line_count: int) -> Scanned:
+    """These arrays if they are large enough, since fresh memory is slow; else new ones."""
+    if len(room.shapes) < data_bytes + line_count or len(room.shape_starts) < line_count + 1:
+        return room_for(data_bytes, line_count)
+    return room
+
+
+def of_lines(room: Scanned, line_count: int) -> Scanned:
+    """The arrays for so many lines."""
+    return room._replace(
+        shape_starts=room.shape_starts[: line_count + 1], place_starts=room.place_starts[: line_count + 1]
     )
 
 
@@ -98,7 +114,7 @@ def string_end(data: U8Array, at: int, end: int) -> int:
     while at < end:
         if at + 8 <= end:
             word = word_of(data, at)
-            if not (has_byte(word, _QUOTES) or has_byte(word, BACKSLASHES)):
+            if not (has_byte(word, QUOTES) or has_byte(word, BACKSLASHES)):
                 at += 8
                 continue
         while at < end and data[at] != QUOTE and data[at] != BACKSLASH:
@@ -196,7 +212,8 @@ def time_layout(data: U8Array, at: int, end: int, out: U8Array) -> bool:
 
 
 @kernel
-def _skipped(data: U8Array, at: int, end: int) -> int:
+def skipped(data: U8Array, at: int, end: int) -> int:
+    """Where the blanks that begin at `at` end."""
     while at < end and _BLANKS[data[at]]:
         at += 1
     return at
@@ -245,11 +262,11 @@ def _scan_key(data: U8Array, at: int, end: int, written: int, out: Scanned) -> t
     if stop < 0:
         return -1, written
     written = _copied(data, at, stop, out.shapes, written)
-    at = _skipped(data, stop, end)
+    at = skipped(data, stop, end)
     if at >= end or data[at] != COLON:
         return -1, written
     out.shapes[written] = COLON
-    return _skipped(data, at + 1, end), written + 1
+    return skipped(data, at + 1, end), written + 1
 
 
 @kernel
@@ -260,7 +277,7 @@ def _scan_literal(data: U8Array, at: int, end: int, written: int, out: Scanned) 
         return at + 4, _copied(data, at, at + 4, out.shapes, written)
     if byte != OPEN_BRACE and byte != OPEN_BRACKET:
         return -1, written
-    closing = _skipped(data, at + 1, end)
+    closing = skipped(data, at + 1, end)
     if closing >= end or i64(data[closing]) != i64(byte) + 2:
         return -1, written
     out.shapes[written] = byte
@@ -276,10 +293,10 @@ def _scan_value(data: U8Array, at: int, end: int, written: int, place: int, out:
         return -1, written
     layout_bytes = 0
     if kind == STRING and stop - at > 20 and data[at + 5] == DASH:
-        layout = out.shapes[written + 1 : written + 1 + _LAYOUT_BYTES]
+        layout = out.shapes[written + 1 : written + 1 + LAYOUT_BYTES]
         if time_layout(data, at + 1, stop - 1, layout):
             kind = TIME
-            layout_bytes = _LAYOUT_BYTES
+            layout_bytes = LAYOUT_BYTES
     out.firsts[place] = at
     out.lasts[place] = stop
     out.marks[place] = written
@@ -293,7 +310,7 @@ def _scan_value(data: U8Array, at: int, end: int, written: int, place: int, out:
 @kernel
 def _scan_object(data: U8Array, at: int, end: int, written: int, place: int, out: Scanned) -> tuple[int, int]:
     """The shape and the values of one line: where the shape ends, or -1 if it is not an object, and how many values."""
-    at = _skipped(data, at, end)
+    at = skipped(data, at, end)
     if at >= end or data[at] != OPEN_BRACE:
         return -1, place
     out.shapes[written] = OPEN_BRACE
@@ -301,7 +318,7 @@ def _scan_object(data: U8Array, at: int, end: int, written: int, place: int, out
     at += 1
     depth, state = 0, _OBJECT
     while state != _DONE:
-        at = _skipped(data, at, end)
+        at = skipped(data, at, end)
         if at >= end:
             return -1, place
         byte = data[at]
@@ -317,7 +334,7 @@ def _scan_object(data: U8Array, at: int, end: int, written: int, place: int, out
             if at < 0 or at >= end:
                 return -1, place
             stop, written = _scan_literal(data, at, end, written, out)
-            if stop < 0 and data[at] == OPEN_BRACE and depth < _DEPTH:
+            if stop < 0 and data[at] == OPEN_BRACE and depth < DEPTH:
                 byte = data[at]
                 depth += 1
                 state = _OBJECT
@@ -333,7 +350,7 @@ def _scan_object(data: U8Array, at: int, end: int, written: int, place: int, out
         out.shapes[written] = byte
         written += 1
         at += 1
-    return written if _skipped(data, at, end) == end else -1, place
+    return written if skipped(data, at, end) == end else -1, place
 
 
 @kernel

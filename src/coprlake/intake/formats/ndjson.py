@@ -11,6 +11,7 @@ import pyarrow.json
 
 from coprlake.intake.fields.flattening import DEPTH, Attribute, json_text
 from coprlake.intake.fields.mapping import FileMapper
+from coprlake.intake.formats.json_reading import JsonBlockReader
 from coprlake.intake.formats.json_shaping import JsonShaper
 from coprlake.intake.lines import Lines, newline_joined, split_pieces, text_column
 from coprlake.intake.options import IntakeReport, ReadOptions
@@ -23,6 +24,9 @@ _FEW_LINES: Final = 64
 
 _FAILURE_LIMIT: Final = 8
 """After so many failures in a block its types do not agree, and looking for single lines does not pay."""
+
+_MISS_LIMIT: Final = 3
+"""After so many blocks in a row whose lines are not alike, the others of the file will not be either."""
 
 _SCHEMA_LIMIT: Final = 400
 _TYPES: Final = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
@@ -98,6 +102,8 @@ class NdjsonReader:
         self._report = report
         self._schema = pa.schema([])
         self._failures = 0
+        self._misses = 0
+        self._block_reader = JsonBlockReader(mapper)
         self._shaper = JsonShaper()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -113,6 +119,21 @@ class NdjsonReader:
                 yield self._batch(data, lines)
 
     def _batch(self, data: U8Array, lines: Lines) -> pa.RecordBatch:
+        block = self._block_reader.read(data, lines) if self._misses < _MISS_LIMIT else None
+        if block is None:
+            self._misses += 1
+            return self._by_pieces(data, lines)
+        self._misses = 0
+        batches = [] if block.batch is None else [block.batch]
+        if not block.odd.any():
+            return joined(batches)
+        batches.append(self._one_by_one(data, lines[block.odd]))
+        order = np.argsort(np.argsort(block.odd, kind="stable"))
+        self._mapper.reorder(order)
+        return joined(batches).take(pa.array(order))
+
+    def _by_pieces(self, data: U8Array, lines: Lines) -> pa.RecordBatch:
+        """The records of lines that are not alike."""
         self._failures = 0
         sound = (data[lines.starts] == 123) & (data[lines.ends - 1] == 125)  # {...}
         changes = np.flatnonzero(np.diff(sound)) + 1
