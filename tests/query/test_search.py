@@ -14,7 +14,7 @@ import pytest
 
 from coprlake.errors import UsageError
 from coprlake.predicate.build import contains, equals, term
-from coprlake.predicate.predicates import EVERYTHING
+from coprlake.predicate.predicates import ALL_FIELDS, EVERYTHING
 from coprlake.query.planning import View
 from coprlake.query.time_bounds import microseconds
 from coprlake.segment.mutable import SegmentOptions
@@ -355,7 +355,7 @@ def test_sketches_and_scan_agree_on_all_fields_of_any_type(tmp_path: Path, value
     pq.write_table(pa.table({"content": ["x"], "other": values}), tmp_path / "a.parquet")
     table = open_table(tmp_path)
     table.index()
-    for field in ("*", "other"):
+    for field in (ALL_FIELDS, "*", "other"):
         search = contains("needle", field=field)
         assert table.search(search).count() == table.search(search, use_sketches=False).count()
 

@@ -5,7 +5,7 @@ single column only in case means that column; any other name that cannot be in t
 result.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -63,6 +63,16 @@ def _resolved_leaf(predicate: Leaf, schema: pa.Schema) -> Predicate:
     return replace(predicate, field=names[0])
 
 
+@dataclass(frozen=True, slots=True)
+class _Spelled(OneOf):
+    """A condition with other spellings of its numbers; it is shown as it was asked."""
+
+    asked: str = ""
+
+    def __str__(self) -> str:
+        return self.asked
+
+
 def _as_spelled(predicate: Leaf) -> Leaf:
     """A condition on a number that also holds where it is text: values that do not fit the column are attributes."""
     if not isinstance(predicate, Equals | OneOf):
@@ -71,7 +81,7 @@ def _as_spelled(predicate: Leaf) -> Leaf:
     numbers = [number for value in values if (number := number_of(value)) is not None]
     texts = [text for number in numbers for text in spellings(number)]
     more = dict.fromkeys(text for text in texts if text not in map(text_of, values))
-    return OneOf(predicate.field, (*values, *more), predicate.case_sensitive) if more else predicate
+    return _Spelled(predicate.field, (*values, *more), predicate.case_sensitive, str(predicate)) if more else predicate
 
 
 def _unknown(field: str, schema: pa.Schema) -> str:
