@@ -24,7 +24,7 @@ from coprlake.query.planning import FOREVER, View
 from coprlake.query.resolving import resolved, timed
 from coprlake.query.searching import Search
 from coprlake.query.time_bounds import Time, microseconds
-from coprlake.records import DAY, SCHEMA
+from coprlake.records import DAY, HIDDEN, SCHEMA
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.sidecar import IndexPlan
 from coprlake.shortcuts import Shortcuts
@@ -327,7 +327,7 @@ class Table(Shortcuts):
     def info(self) -> information.TableInfo:
         """Segments, records, and bytes by part."""
         snapshot = self.snapshot()
-        columns = {field.name: str(field.type) for field in snapshot.schema}
+        columns = {field.name: str(field.type) for field in snapshot.schema if field.name not in HIDDEN}
         rules = self._log.configuration.get(RULES_PROPERTY, RULES)
         info = information.TableInfo(self.uri, snapshot.version, self.partition_by, columns, rules)
         info.problems += map(str, snapshot.missing)

@@ -170,6 +170,7 @@ def test_the_columns_are_hidden(table: Table, run: Callable[..., Result]) -> Non
     for output in ("csv", "json", "table"):
         assert JSON_SHAPE not in run("search", "-o", output, table.uri).stdout
     assert JSON_SHAPE not in run("info", table.uri).stdout
+    assert JSON_SHAPE not in run("info", "--json", table.uri).stdout
 
 
 def test_text_that_is_not_quite_a_number_stays_text(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from coprlake.config import OPTIMIZED_SEGMENT_BYTES
+from coprlake.records import HIDDEN
 from coprlake.segment.python_values import datetime_of
 from coprlake.segment.sealed import SealedSegment
 from coprlake.segment.searchable import ALWAYS
@@ -112,6 +113,6 @@ def known_facts(uri: str, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def known_details(uri: str, snapshot: Snapshot) -> dict[str, Any]:
-    """The same with the partitions and the columns."""
-    columns = {field.name: str(field.type) for field in snapshot.schema}
+    """The same with the partitions and the columns but for hidden ones."""
+    columns = {field.name: str(field.type) for field in snapshot.schema if field.name not in HIDDEN}
     return known_facts(uri, snapshot) | {"partition_by": list(snapshot.partition_by), "columns": columns}

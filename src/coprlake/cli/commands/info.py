@@ -74,12 +74,8 @@ def _description(found: "TableInfo") -> str:
 
 def _columns(columns: dict[str, str]) -> str:
     """List the columns; those that not every table has, with their types."""
-    from coprlake.records import HIDDEN
-
     usual = ("timestamp", "source", "loglevel", "content", "attributes", "day")
-    shown = ", ".join(
-        name if name in usual else f"{name} ({kind})" for name, kind in columns.items() if name not in HIDDEN
-    )
+    shown = ", ".join(name if name in usual else f"{name} ({kind})" for name, kind in columns.items())
     return "\n".join(textwrap.wrap(shown, 76, break_long_words=False, break_on_hyphens=False))
 
 
