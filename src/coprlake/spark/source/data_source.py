@@ -14,6 +14,8 @@ from pyspark.sql.types import StructType
 
 from coprlake import __version__
 from coprlake.errors import UsageError
+from coprlake.predicate.narrowing.claims import Exact
+from coprlake.query.resolving import resolved
 from coprlake.query.shares import Share, divide, plan, read_share
 from coprlake.records import HIDDEN
 from coprlake.spark.runtime.builds import check_build
@@ -86,9 +88,10 @@ class CoprlakeReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Prune the table and split what is left into shares of about the same size; a single one if little is left."""
         table = opened(self._settings.path)
-        found = plan(table.snapshot(), self._sought.necessary, self._options)
+        sought = Exact(resolved(self._sought.predicate, table.schema))
+        found = plan(table.snapshot(), sought.necessary, self._options)
         groups = divide(found.pieces, self._settings.share_bytes) or [()]
-        whole = Share(table.uri, table.schema, self._schema, self._sought, self._options)
+        whole = Share(table.uri, table.schema, self._schema, sought, self._options)
         return [SharePartition(replace(whole, pieces=pieces)) for pieces in groups]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
