@@ -68,7 +68,7 @@ For what a cluster needs, see [spark.md](spark.md).
 | `-o` | what | when |
 |---|---|---|
 | `table` | time, level, source and content side by side, the match in colour | the default on a terminal |
-| `lines` | only the log line, byte for byte as it was read | the default in a pipe and with `--out` |
+| `lines` | the line of a text log, the object of a JSON log | the default in a pipe and with `--out` |
 | `json` | one JSON object per line, without fields that are null | `--json`, `--out x.json` |
 | `csv` | with a header; attributes as JSON | `--out x.csv` |
 | `parquet` | with the column types of the table | `--out x.parquet` |
@@ -77,6 +77,11 @@ Results are written while the search runs, and their number is not limited. In o
 waits until no other can precede it: briefly if logs arrived in order, and never with `--order any`. Context (`-C`)
 ends at the end of a segment, which is part of a day. If a data file cannot be read, the result is incomplete, and
 the exit code is 2.
+
+The lines of `-o lines` are those of a text log in UTF-8, byte for byte, with four differences: a line ends in a line
+feed alone, also where it ended in CR LF; a record does not end in blank lines; bytes that are not valid in the
+encoding of the log are U+FFFD, and other encodings become UTF-8; a record beyond the size limit of intake is several.
+A record of a JSON log is an object that equals the one that was read, with its keys in their order.
 
 A file given with `--out` appears only once it is complete. On a terminal, control characters are shown as symbols
 (`␛`), so that no log line can change the screen; everywhere else the bytes are unchanged. Groups of context are
