@@ -180,6 +180,19 @@ def test_text_that_is_not_quite_a_number_stays_text(tmp_path: Path) -> None:
     assert table.search("007").count() == 1
 
 
+def test_a_fraction_is_not_looked_for_in_nulls(tmp_path: Path) -> None:
+    """A column of text may have bytes where it is null: those of a value that became the timestamp or the content."""
+    lines = ['{"time":"abc","msg":"x"}', '{"time":1763265300.123,"msg":"y"}', '{"time":1763265301.5,"msg":2.5}']
+    same(list(ingested(tmp_path, lines).search().lines()), lines)
+
+
+def test_values_of_reserved_keys_are_found_whatever_their_type(tmp_path: Path) -> None:
+    lines = ['{"_json_rest":123456789012345678901,"msg":"a"}', '{"_json_rest":"first","msg":"b"}']
+    table = ingested(tmp_path, ['{"_json_rest":5,"msg":"c"}'], lines)
+    assert table.search("123456789012345678901").count() == table.search("first").count() == 1
+    assert table.search("_json_rest_value:123456789012345678901").count() == 1
+
+
 def test_lines_of_which_each_has_keys_of_its_own(tmp_path: Path) -> None:
     lines = [f'{{"msg":"x","key{number}":{number}}}' for number in range(1500)]
     same(list(ingested(tmp_path, lines).search().lines()), lines)

@@ -79,8 +79,11 @@ def _of_texts(places: Places, texts: Strings, rows: I64Array) -> BoolArray:
     elif places.kind != scanning.FLOAT:
         same_json(places.data, places.scanned, places.numbers, texts, rows, out)
     else:
-        spans = Lines(texts.starts[rows], np.where(rows < 0, texts.starts[rows], texts.starts[rows + 1]))
-        out = _same_floats(places, _as_floats(text_column(texts.data, spans))) & (rows >= 0)
+        known = rows >= 0
+        if len(texts.valid):
+            known &= texts.valid[rows] != 0
+        spans = Lines(texts.starts[rows], np.where(known, texts.starts[rows + 1], texts.starts[rows]))
+        out = _same_floats(places, _as_floats(text_column(texts.data, spans))) & known
     return out
 
 

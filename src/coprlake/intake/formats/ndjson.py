@@ -18,6 +18,7 @@ from coprlake.intake.options import IntakeReport, ReadOptions
 from coprlake.intake.sources.blocks import BlockReader
 from coprlake.kernel import U8Array
 from coprlake.text.arrow_strings import bytes_of
+from coprlake.text.json_shapes import field_name
 
 _FEW_LINES: Final = 64
 """So many lines of which one is broken are read one by one: cheaper than to look further where it is."""
@@ -219,7 +220,7 @@ class NdjsonReader:
             if len(others):
                 self._report.misfits += len(others)
                 texts = [_as(values[row], pa.string()) for row in others]
-                attributes.append(Attribute(name, others, pa.array(texts, pa.string())))
+                attributes.append(Attribute(field_name(name), others, pa.array(texts, pa.string())))
         return columns, attributes
 
 
