@@ -69,7 +69,7 @@ def create_table(
         schema: columns besides those that every table has; more may come with the records.
         partition_by: the columns whose values get data files of their own, such as ``day``. None by default: a search
             skips segments and batches by their range of time anyway, and small partitions make a large index.
-        grams: fields besides the content that can be searched inside of words.
+        grams: fields besides the content that can be searched inside words.
         rules: what is a token: ``winnowed``, or the rules of the paper.
         exist_ok: open the table if it is there already.
 
@@ -152,7 +152,7 @@ class Table(Shortcuts):
 
     @property
     def gram_fields(self) -> frozenset[str]:
-        """The fields besides the content that can be searched inside of words."""
+        """The fields besides the content that can be searched inside words."""
         return frozenset(name for name in self._log.configuration.get(GRAMS_PROPERTY, "").split(",") if name)
 
     @property
@@ -438,8 +438,8 @@ class Table(Shortcuts):
         """Write the sidecars that are missing; the data is not touched.
 
         Args:
-            grams: fields that can be searched inside of words; the content can anyway.
-            rules: what is a token: sidecars of other rules are written anew. By default the table's, for those that
+            grams: fields that can be searched inside words; the content can anyway.
+            rules: what is a token: sidecars of other rules are replaced. By default the table's, for those that
                 are written anyway.
             rebuild: write all of them.
             progress: told how many bytes of data were worked on.
@@ -461,7 +461,7 @@ class Table(Shortcuts):
         return report
 
     def forget(self) -> None:
-        """Open all segments anew when they are next needed: their sidecars were written meanwhile."""
+        """Open all segments again when they are next needed: their sidecars were written meanwhile."""
         with self._lock:
             self._snapshot = self._new_snapshot({})
 

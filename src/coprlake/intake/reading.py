@@ -221,7 +221,7 @@ class Intake:
                     continue
                 inner = ByteStream(member.file, max_expansion=self.options.max_expansion, raw=member.raw)
                 if archive_kind(inner.head):
-                    self._pass_over(member.file, "an archive inside of an archive")
+                    self._pass_over(member.file, "an archive inside an archive")
                     is_whole = False
                 else:
                     passed_over = self.report.binary

@@ -109,7 +109,7 @@ class Catalog:
 
 
 class Query(Summarized, Results):
-    """A query that is understood, and its result when asked for it. Each call runs it anew."""
+    """A query that is understood, and its result when asked for it. Each call runs it again."""
 
     engine = "duckdb"
 

@@ -34,7 +34,7 @@ from coprlake.text.nearest_words import hint
 class Candidates:
     """The records that may belong to an answer: an iterable of Arrow record batches, for somebody who decides.
 
-    Nothing is done before it is asked for. Each use searches anew; `report` tells about the last one.
+    Nothing is done before it is asked for. Each use searches again; `report` tells about the last one.
     """
 
     def __init__(self, view: Callable[[], View], sought: Necessary, options: SearchOptions) -> None:
@@ -169,7 +169,7 @@ class Candidates:
 class Search(Summarized, Candidates, Results):
     """The results of a search: an iterable of Arrow record batches, or a number, or a data frame.
 
-    Nothing is done before it is asked for. Each use searches anew; `report` tells about the last one.
+    Nothing is done before it is asked for. Each use searches again; `report` tells about the last one.
 
     Args:
         view: what is searched, as it is when the search begins.

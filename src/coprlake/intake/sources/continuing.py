@@ -33,7 +33,7 @@ class Seam(NamedTuple):
         head: the first of them, up to 64 KiB.
         before: the last of them, up to 1 MiB.
         ahead: the first new bytes, up to 64 KiB.
-        in_quotes: whether the last of them begin inside of a quoted cell, if it is a table.
+        in_quotes: whether the last of them begin inside a quoted cell, if it is a table.
     """
 
     size: int

@@ -80,7 +80,7 @@ class Walk:
 
     Attributes:
         recursive: also take the files in folders of folders.
-        follow_links: also take what symbolic links inside of a folder lead to outside of it.
+        follow_links: also take what symbolic links inside a folder lead to outside of it.
         skipped: paths of pipes, devices and dangling links.
         links: paths of links that lead outside, and were not followed.
     """

@@ -13,7 +13,7 @@ from coprlake.table_formats import DELTA, ICEBERG, ICEBERG_FOLDER, MARKS, FoundT
 
 
 def refuse_tables_above(given: str, folders: Iterable[str]) -> None:
-    """Refuse folders that are tables or lie inside of one. Folders that cannot be looked at are passed over.
+    """Refuse folders that are tables or lie inside one. Folders that cannot be looked at are passed over.
 
     Args:
         given: what the user named, for the error.
@@ -54,7 +54,7 @@ def refuse_listed(given: str, folder: str, folders: Iterable[str], files: Iterab
 
 
 def refuse_tables_within(given: str) -> None:
-    """Refuse a folder that is a table, lies inside of one or holds one; hidden folders are not looked into.
+    """Refuse a folder that is a table, lies inside one or holds one; hidden folders are not looked into.
 
     Raises:
         UsageError: it does.

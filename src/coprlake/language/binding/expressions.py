@@ -268,7 +268,7 @@ class Expressions:
         arguments = arguments_of(self.session, function, node, self._bind)
         self._aggregates = aggregates
         if any(isinstance(part, Apply) and part.function.is_aggregate for a in arguments if a for part in walk(a)):
-            self.session.fail(f"{function.name} cannot be used inside of another aggregation", node.span)
+            self.session.fail(f"{function.name} cannot be used inside another aggregation", node.span)
         if function.name in ("takeFirst", "takeLast", "collectArray"):
             arguments += order_of(self.session, function, self.scope, node.span)
         applied = invoke(self.session, function, arguments, node.span)

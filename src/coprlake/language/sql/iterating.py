@@ -1,6 +1,6 @@
 """Expressions over each element of an array, where one of our own functions stands in them.
 
-Spark calls no Python function inside of a lambda. So such a function is called on whole arrays before: its arguments
+Spark calls no Python function inside a lambda. So such a function is called on whole arrays before: its arguments
 are computed for all elements, the results go beside the elements, and the lambda only picks them up.
 """
 
