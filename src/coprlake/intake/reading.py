@@ -310,4 +310,5 @@ class Intake:
             limit = self.options.max_record_bytes
             self.report.warn(file.name, f"lines or records longer than {limit} bytes were cut {split} times")
         if misfits:
-            self.report.warn(file.name, f"{misfits} values do not fit the type of their column; kept as attributes")
+            values = "1 value does" if misfits == 1 else f"{misfits} values do"
+            self.report.warn(file.name, f"{values} not fit the type of their column; kept as attributes")

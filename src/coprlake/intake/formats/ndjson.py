@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from coprlake.intake.fields.flattening import DEPTH, Attribute, json_text
+from coprlake.intake.fields.keys import TIMESTAMP_KEYS
 from coprlake.intake.fields.mapping import FileMapper
 from coprlake.intake.formats.json_reading import JsonBlockReader
 from coprlake.intake.formats.json_shaping import JsonShaper
@@ -17,11 +18,16 @@ from coprlake.intake.lines import Lines, newline_joined, split_pieces, text_colu
 from coprlake.intake.options import IntakeReport, ReadOptions
 from coprlake.intake.sources.blocks import BlockReader
 from coprlake.kernel import U8Array
+from coprlake.records import ATTRIBUTES
 from coprlake.text.arrow_strings import bytes_of
 from coprlake.text.json_shapes import field_name
 
 _FEW_LINES: Final = 64
 """So many lines of which one is broken are read one by one: cheaper than to look further where it is."""
+
+_PIECE_LINES: Final = 512
+"""So many lines are read together where keys may be ids: each line then brings columns that no other has."""
+_FEW_COLUMNS: Final = 150
 
 _FAILURE_LIMIT: Final = 8
 """After so many failures in a block its types do not agree, and looking for single lines does not pay."""
@@ -141,9 +147,16 @@ class NdjsonReader:
         if len(changes) > 2 * _FAILURE_LIMIT:
             return joined([self._one_by_one(data, lines)])
         batches: list[pa.RecordBatch] = []
-        for part in np.split(np.arange(lines.count), changes):
-            piece = lines[part[0] : part[-1] + 1]
-            batches += self._pieces(data, piece) if sound[part[0]] else [self._one_by_one(data, piece)]
+        size, first = _PIECE_LINES, 0
+        ends = [*changes.tolist(), lines.count]
+        while first < lines.count:
+            last = min(first + size, next(end for end in ends if end > first))
+            piece = lines[first:last]
+            found = self._pieces(data, piece) if sound[first] else [self._one_by_one(data, piece)]
+            few = all(batch.num_columns < _FEW_COLUMNS and ATTRIBUTES not in batch.schema.names for batch in found)
+            size = 4 * size if few else _PIECE_LINES
+            batches += found
+            first = last
         return joined(batches)
 
     def _pieces(self, data: U8Array, lines: Lines) -> list[pa.RecordBatch]:
@@ -190,6 +203,10 @@ class NdjsonReader:
 
     def _one_by_one(self, data: U8Array, lines: Lines) -> pa.RecordBatch:
         """The records of lines of which some are broken, or have values of different types under the same key."""
+        starts = range(0, lines.count, _PIECE_LINES)
+        return joined([self._few_by_one(data, lines[start : start + _PIECE_LINES]) for start in starts])
+
+    def _few_by_one(self, data: U8Array, lines: Lines) -> pa.RecordBatch:
         raw = text_column(data, lines)
         broken = np.zeros(lines.count, np.bool_)
         rows: list[dict[str, Any]] = []
@@ -211,7 +228,10 @@ class NdjsonReader:
             name = _no_surrogates(key)
             values = [row.get(key) for row in rows]
             kind = self._mapper.types.type_of(name)
-            if kind is None or kind not in _TYPES.values():
+            found = {type(value) for value in values if value is not None}
+            if key.lower() in TIMESTAMP_KEYS and len(found) > 1:
+                kind = pa.string()  # times are read from numbers and texts alike
+            elif kind is None or kind not in _TYPES.values():
                 kind = next(_TYPES[type(value)] for value in values if value is not None)
             fits = np.array([_fits(value, kind) for value in values])
             chosen = [_as(value, kind) if fit else None for value, fit in zip(values, fits, strict=True)]
