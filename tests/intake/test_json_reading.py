@@ -236,11 +236,11 @@ def test_keys_that_are_ids_make_no_columns_of_all_lines(tmp_path: Path, monkeypa
     cells: list[int] = []
 
     def read_json(*arguments: Any, **options: Any) -> pa.Table:
-        table = read(*arguments, **options)
+        table = arrows(*arguments, **options)
         cells.append(table.num_rows * table.num_columns)
         return table
 
-    read = pyarrow.json.read_json
+    arrows = pyarrow.json.read_json
     monkeypatch.setattr(pyarrow.json, "read_json", read_json)
     path = tmp_path / "ids.ndjson"
     for twice in (1, 2):
