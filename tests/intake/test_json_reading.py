@@ -174,6 +174,8 @@ def read(lines: list[str], block_bytes: int = 1 << 20) -> tuple[list[dict[str, A
 _PLAIN = st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab\n", max_size=3) | st.sampled_from([1.5, -2.25])
 
 
+@example(['{"msg":""}', "text", '{"msg":false}'])
+@example(['{"msg":5}', '{"a":', '{"msg":"x"}'])
 @given(
     st.lists(
         st.builds(written, st.dictionaries(st.sampled_from(["a", "b", "msg", "c.d"]), _PLAIN | st.just({"x": 1})))

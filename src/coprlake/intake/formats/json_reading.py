@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coprlake.intake.fields.keys import CONTENT_KEYS
 from coprlake.intake.fields.mapping import FileMapper
 from coprlake.intake.formats import json_scanning as scanning
 from coprlake.intake.formats.json_columns import TYPES, column_of, spread
@@ -169,8 +170,11 @@ def _fields(shapes: Iterable[_LineShape]) -> dict[str, _Field]:
 
 
 def _is_of(shape: _LineShape, types: Mapping[str, pa.DataType]) -> bool:
-    """Whether the values have the types of the columns."""
-    return all(_fits(kind, types[path]) for path, kind in zip(shape.paths, shape.kinds, strict=True))
+    """Whether the values have the types of the columns; what may be the content has to be text."""
+    return all(
+        TYPES[kind] == types[path] if path.lower() in CONTENT_KEYS else _fits(kind, types[path])
+        for path, kind in zip(shape.paths, shape.kinds, strict=True)
+    )
 
 
 class _BlockColumns:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from coprlake.intake.fields.flattening import DEPTH, Attribute, json_text
-from coprlake.intake.fields.keys import TIMESTAMP_KEYS
+from coprlake.intake.fields.keys import CONTENT_KEYS, TIMESTAMP_KEYS
 from coprlake.intake.fields.mapping import FileMapper
 from coprlake.intake.formats.json_reading import JsonBlockReader
 from coprlake.intake.formats.json_shaping import JsonShaper
@@ -234,6 +234,8 @@ class NdjsonReader:
             elif kind is None or kind not in _TYPES.values():
                 kind = next(_TYPES[type(value)] for value in values if value is not None)
             fits = np.array([_fits(value, kind) for value in values])
+            if key.lower() in CONTENT_KEYS and kind == pa.string():  # what is no text is no content
+                fits = np.array([isinstance(value, str) for value in values])
             chosen = [_as(value, kind) if fit else None for value, fit in zip(values, fits, strict=True)]
             columns.append((name, pa.array(chosen, kind)))
             others = np.flatnonzero([not fit and value is not None for value, fit in zip(values, fits, strict=True)])
