@@ -29,13 +29,13 @@ JobProgress = Callable[[Done], None]
 
 
 class TaskProgress:
-    """In a task: counts rows and bytes, and writes the counts to a file once a second."""
+    """In a task: counts rows and bytes, and writes the counts to a file, at first at once and then once a second."""
 
     def __init__(self, uri: str, job: str, task: int) -> None:
         self._folder = Folder.of(uri)
         self._name = f"{_folder_of(job)}/{task}"
         self._rows = self._bytes = 0
-        self._last = time.monotonic()
+        self._last = time.monotonic() - INTERVAL_SECONDS
 
     def __call__(self, rows: int, size: int) -> None:
         """Add to the counts."""
@@ -74,7 +74,9 @@ def watching(uri: str, job: str, progress: JobProgress | None) -> Iterator[None]
 
 
 def _watch(folder: Folder, job: str, progress: JobProgress, over: threading.Event) -> None:
-    while not over.wait(INTERVAL_SECONDS / 2):
+    is_over = False
+    while not is_over:
+        is_over = over.wait(INTERVAL_SECONDS / 2)  # then look once more: a short job may have begun and ended meanwhile
         with suppress(CoprlakeError, OSError):  # the next read may succeed
             names = [entry.name for entry in folder.list(_folder_of(job)) if not entry.name.endswith(UNFINISHED)]
             done = [_counts(folder, name) for name in names]
