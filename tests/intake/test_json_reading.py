@@ -176,6 +176,7 @@ _PLAIN = st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab\n", max_si
 
 @example(['{"msg":""}', "text", '{"msg":false}'])
 @example(['{"msg":5}', '{"a":', '{"msg":"x"}'])
+@example(['{"a":null,"msg":""}', '{"msg":false,"a":false}', '{"msg":"","a":0}'])
 @given(
     st.lists(
         st.builds(written, st.dictionaries(st.sampled_from(["a", "b", "msg", "c.d"]), _PLAIN | st.just({"x": 1})))

@@ -229,8 +229,8 @@ class NdjsonReader:
             values = [row.get(key) for row in rows]
             kind = self._mapper.types.type_of(name)
             found = {type(value) for value in values if value is not None}
-            if key.lower() in TIMESTAMP_KEYS and len(found) > 1:
-                kind = pa.string()  # times are read from numbers and texts alike
+            if (key.lower() in TIMESTAMP_KEYS and len(found) > 1) or (key.lower() in CONTENT_KEYS and str in found):
+                kind = pa.string()  # times are read from numbers and texts alike, and the content is text
             elif kind is None or kind not in _TYPES.values():
                 kind = next(_TYPES[type(value)] for value in values if value is not None)
             fits = np.array([_fits(value, kind) for value in values])
