@@ -4,6 +4,7 @@ Every answer is checked against a scan of the whole table.
 """
 
 import argparse
+import os
 import re
 import shutil
 import sys
@@ -25,6 +26,9 @@ from coprlake.errors import CoprlakeError
 from coprlake.predicate.predicates import Contains, Predicate, Term
 from coprlake.query.report import SearchReport
 from coprlake.table import Table, create_table
+
+PROGRAM = "coprlake" if shutil.which("coprlake") else os.path.relpath(Path(sys.executable).with_name("coprlake"))
+"""The command as a person can type it here: `make demo` puts it into an environment that is not activated."""
 
 CAPTION = """A batch is 512 KiB of logs; the scan opens every one. Where a text can only be pruned by its 3-grams, and
 these are in every batch, as those of digits are, the sketch cannot help."""
@@ -179,8 +183,8 @@ def run(megabytes: float, seed: int, folder: Path, console: Console) -> int:
         return 1
     console.print("[bold green]every search found what the scan found, and DuckDB sees every record")
     where = f"{folder}/table"
-    console.print(f"\nTry it: coprlake search refused {where} -n 5\n        coprlake explain -w timeout {where}")
-    console.print(f"        coprlake query 'fetch logs | summarize count(), by:{{loglevel}}' {where}", markup=False)
+    console.print(f"\nTry it: {PROGRAM} search refused {where} -n 5\n        {PROGRAM} explain -w timeout {where}")
+    console.print(f"        {PROGRAM} query 'fetch logs | summarize count(), by:{{loglevel}}' {where}", markup=False)
     return 0
 
 

@@ -33,7 +33,7 @@ _FAILURE_LIMIT: Final = 8
 """After so many failures in a block its types do not agree, and looking for single lines does not pay."""
 
 _MISS_LIMIT: Final = 3
-"""After so many blocks in a row whose lines are not alike, the others of the file will not be either."""
+"""After this many blocks in a row that the kernels cannot read, they are not tried again in this file."""
 
 _SCHEMA_LIMIT: Final = 400
 _TYPES: Final = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
@@ -234,7 +234,7 @@ class NdjsonReader:
             elif kind is None or kind not in _TYPES.values():
                 kind = next(_TYPES[type(value)] for value in values if value is not None)
             fits = np.array([_fits(value, kind) for value in values])
-            if key.lower() in CONTENT_KEYS and kind == pa.string():  # what is no text is no content
+            if key.lower() in CONTENT_KEYS and kind == pa.string():  # only text can be the content
                 fits = np.array([isinstance(value, str) for value in values])
             chosen = [_as(value, kind) if fit else None for value, fit in zip(values, fits, strict=True)]
             columns.append((name, pa.array(chosen, kind)))
